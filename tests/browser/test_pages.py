@@ -180,6 +180,43 @@ def test_labels_of_arrows_hide_neither_states_nor_each_other(chromium: Any, exam
         assert hidden[1] == 0
 
 
+@pytest.mark.parametrize("family", ["automata", "continuous", "dependency", "regression"])
+def test_labels_of_arrows_stay_in_the_picture(chromium: Any, examples: Client, family: str) -> None:
+    number = next(number for number, name in EXAMPLES if name.startswith(family))
+    with Page(chromium, f"{examples.address}#m={number}&v=model", viewport=_size("phone")) as page:
+        page.wait_for_selector("svg.canvas text.halo")
+        cut = page.evaluate(
+            """() => [...document.querySelectorAll('svg.canvas')].flatMap(svg => {
+              const frame = svg.getBoundingClientRect();
+              const isShown = e => e.getBoundingClientRect().width > 0;
+              const shown = [...svg.querySelectorAll('text.halo')].filter(isShown);
+              const isCut = box => box.left < frame.left - 1 || box.right > frame.right + 1;
+              return shown.filter(e => isCut(e.getBoundingClientRect())).map(e => e.textContent);
+            })"""
+        )
+        assert cut == []
+
+
+def test_labels_of_arcs_stand_above_all_arcs(chromium: Any, examples: Client) -> None:
+    number = next(number for number, name in EXAMPLES if name.startswith("dependency"))
+    with Page(chromium, f"{examples.address}#m={number}", viewport=_size("desk")) as page:
+        order = page.evaluate(
+            """() => [...document.querySelectorAll('[data-kind=arcs] svg :is(path, text.halo)')]
+              .map(e => e.tagName)"""
+        )
+        assert order.count("text") >= 4
+        assert "path" not in order[order.index("text") :]
+
+
+def test_why_a_second_model_has_no_answer_stands_in_its_column(chromium: Any, examples: Client) -> None:
+    first, second = (
+        next(number for number, name in EXAMPLES if title in name) for title in ("the company", "attaches")
+    )
+    with Page(chromium, f"{examples.address}#m={first}&c={second}", viewport=_size("desk")) as page:
+        until(page, "document.querySelectorAll('.column').length === 2")
+        assert "give four words" in page.locator(".column").nth(1).inner_text()
+
+
 class Hostile:
     """An exhibit all of whose names are markup."""
 

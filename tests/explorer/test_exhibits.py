@@ -16,7 +16,7 @@ from sigmastar.automata.data.strings import Strings
 from sigmastar.automata.explore import StringsExhibit, graph_view
 from sigmastar.automata.model.automaton import WeightedAutomaton
 from sigmastar.automata.model.generators import make_hmm
-from sigmastar.bilexical.explore import VectorsExhibit
+from sigmastar.bilexical.explore import OperatorExhibit, VectorsExhibit, example_operator
 from sigmastar.bilexical.model.vectors import Vectors
 from sigmastar.continuous.explore import SeriesExhibit
 from sigmastar.continuous.model import GaussianHmm
@@ -202,6 +202,23 @@ def test_neighbours_of_a_word() -> None:
     points = np.array([[1.0, 0.0], [0.9, 0.1], [0.0, 1.0]])
     seen = views(VectorsExhibit(Vectors(("dog", "cat", "tea"), points), {}), text="dog")
     assert [bar["name"] for bar in seen["Nearest words"]["bars"]] == ["cat", "tea"]
+
+
+def test_pairs_of_a_treebank_are_judged_as_they_were_learned(tmp_path: Path) -> None:
+    treebank, words = tmp_path / "dev.conllu", ("girls", "eat", "bread", "zzz")
+    relations = {"girls": (2, "nsubj"), "eat": (0, "root"), "bread": (2, "obj"), "zzz": (3, "obj")}
+    lines = [
+        f"{k}\t{word}\t_\tX\t_\t_\t{relations[word][0]}\t{relations[word][1]}\t_\t_"
+        for k, word in enumerate(words, 1)
+    ]
+    treebank.write_text("\n".join(lines) + "\n\n")
+    model = example_operator().model
+    learned = {"layout": {"relation": "obj", "given": "modifier"}}
+    rows = OperatorExhibit(model, learned).judge(str(treebank)).rows
+    assert [row.text for row in rows] == ["bread eat"]  # zzz has no vector
+    assert rows[0].loss == pytest.approx(-float(model.pair_log_probabilities([("bread", "eat")])[0]))
+    with pytest.raises(InputError, match="a treebank needs a relation"):
+        OperatorExhibit(model, {}).judge(str(treebank))
 
 
 def test_tags_are_told_by_their_words() -> None:

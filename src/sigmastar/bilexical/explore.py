@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from sigmastar.bilexical.data.quadruples import Quadruples, read_quadruples
-from sigmastar.bilexical.data.relations import read_relation
+from sigmastar.bilexical.data.relations import layout_of, pattern_of, read_relation
 from sigmastar.bilexical.estimator.bilexical_operator import BilexicalOperator
 from sigmastar.bilexical.estimator.pp_attachment import PPAttachment
 from sigmastar.bilexical.estimator.word_vectors import WordVectors
@@ -245,7 +245,11 @@ class OperatorExhibit:
         return {"modifiers": [{"modifier": word, "probability": value} for word, value in best]}
 
     def judge(self, path: str) -> Judged:
-        pairs = list(read_relation([path]))[:_MOST_ROWS]
+        layout = layout_of(self.learned)
+        given = read_relation([path], pattern_of(layout), layout["given"])
+        pairs = [pair for pair in given if pair[0] in self.model.vectors][:_MOST_ROWS]
+        if not pairs:
+            raise InputError("no head has a vector; give pairs of other words", file=path)
         losses = -self.model.pair_log_probabilities(pairs)
         rows = [
             Row(f"{head} {modifier}", {"text": head, "modifier": modifier}, len(head), float(loss))
@@ -276,7 +280,7 @@ class AttachmentExhibit:
             (word, "yes" if word in self.model.bilinear else "no") for word in self.model.prepositions
         ]
         return [
-            bars("Votes of the judges", votes, self.model.pooling, top=top),
+            bars("Votes of the judges", votes, f"Weights of their {self.model.pooling} pool.", top=top),
             table("Prepositions", ("preposition", "matrices of its own"), prepositions),
         ]
 

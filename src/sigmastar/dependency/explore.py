@@ -180,4 +180,4 @@ def example() -> Example:
     )
     model = SpectralDependencyGrammar(random_state=0).fit(bank).model_
     typed = "the/D girl/N sees/V a/D dog/N with/P a/D telescope/N"
-    return Example(model, {"method": "best", "example": typed})
+    return Example(model, {"method": "spectral+em", "example": typed})

@@ -8,7 +8,7 @@ import click
 
 from sigmastar.bilexical.data.pairs import Pairs
 from sigmastar.bilexical.data.quadruples import read_quadruples
-from sigmastar.bilexical.data.relations import Pattern, is_treebank, read_relation
+from sigmastar.bilexical.data.relations import is_treebank, pattern_of, read_relation
 from sigmastar.bilexical.estimator.bilexical_operator import BilexicalOperator
 from sigmastar.bilexical.estimator.pp_attachment import PPAttachment
 from sigmastar.bilexical.learn.operator import SOLVERS
@@ -119,13 +119,6 @@ def bilexical(files: tuple[str, ...], vectors: str, **given: Any) -> None:
         work,
         **options,
     )
-
-
-def pattern_of(layout: dict[str, Any]) -> Pattern | None:
-    """The arcs of a treebank that options or a model file name."""
-    if not layout["relation"]:
-        return None
-    return Pattern(layout["relation"], layout["head_tag"] or "", layout["modifier_tag"] or "")
 
 
 @click.command()

@@ -8,9 +8,8 @@ from typing import Any
 import click
 import numpy as np
 
-from sigmastar.bilexical.cli.learn import pattern_of
 from sigmastar.bilexical.data.pairs import Pairs, WordPairs
-from sigmastar.bilexical.data.relations import read_relation
+from sigmastar.bilexical.data.relations import layout_of, pattern_of, read_relation
 from sigmastar.bilexical.metrics import by_popularity, pairwise_accuracy
 from sigmastar.bilexical.model.operator import BilexicalModel, FullWeights
 from sigmastar.bilexical.model.vectors import Vectors, write_word2vec
@@ -198,11 +197,7 @@ def _relation(model: str, file: str) -> WordPairs:
 
 
 def _layout(model: str) -> dict[str, Any]:
-    """How the model's own pairs were read; older files hold it among the settings."""
-    learned = read_header(model)["learned"]
-    known = {**(learned.get("settings") or {}), **(learned.get("layout") or {})}
-    names = {"relation": None, "head_tag": None, "modifier_tag": None, "given": "head"}
-    return {name: known.get(name, default) for name, default in names.items()}
+    return layout_of(read_header(model)["learned"])
 
 
 def _operator(path: str) -> BilexicalModel:

@@ -11,8 +11,9 @@ named.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -26,6 +27,7 @@ PREPOSITION = "prep:"
 _NAMED = 12  # relations or prepositions, in messages
 _NOUNS_BELOW = ("obl", "nmod")
 TREEBANKS = (".conllu", ".dp")
+_LAYOUT = {"relation": None, "head_tag": None, "modifier_tag": None, "given": "head"}
 
 
 @dataclass(frozen=True)
@@ -66,6 +68,21 @@ class Pattern:
         below[head[cases]] = True
         is_below = [_of_relation(treebank, name) for name in _NOUNS_BELOW]
         return below & (is_below[0] | is_below[1])
+
+
+def layout_of(learned: Mapping[str, Any]) -> dict[str, Any]:
+    """How the pairs of a model were read, by its record; older ones have it among the settings."""
+    parts = [learned.get(name) for name in ("settings", "layout")]
+    known = {name: value for part in parts if isinstance(part, Mapping) for name, value in part.items()}
+    return {name: known.get(name, default) for name, default in _LAYOUT.items()}
+
+
+def pattern_of(layout: Mapping[str, Any]) -> Pattern | None:
+    """The arcs of a treebank that options or a model file name."""
+    if not layout["relation"]:
+        return None
+    names = (layout[name] or "" for name in ("relation", "head_tag", "modifier_tag"))
+    return Pattern(*map(str, names))
 
 
 def relation_pairs(treebank: DependencyTreebank, pattern: Pattern, file: str | None = None) -> WordPairs:

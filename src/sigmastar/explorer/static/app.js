@@ -197,7 +197,8 @@ async function answer(gold = [[], []]) {
     const found = await Promise.all(numbers.map((number) => ask(`models/${number}/answer`, { inputs: state.inputs })));
     if (turn !== asked || state.tab !== "ask") return;
     if (found[0].problem) return void say(found[0].problem, true);
-    show(found.map(({ views }, k) => ({ name: models[numbers[k]].name, views: [...gold[k], ...views] })));
+    const without = (problem) => [el("article", { class: "card" }, el("p", { class: "empty" }, problem))];
+    show(found.map(({ views, problem }, k) => ({ name: models[numbers[k]].name, views: problem ? without(problem) : [...gold[k], ...views] })));
     const took = Math.max(1, Math.round(performance.now() - began));
     say(took < 2000 ? `answered in ${took} ms` : `answered in ${Math.round(took / 1000)} s; a first answer prepares what later ones use`);
   } catch (problem) {

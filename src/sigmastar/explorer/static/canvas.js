@@ -65,10 +65,14 @@ const canvas = (width, height, label, ...children) => {
 
 // Where along its arrow a label may stand, the best place first; one that would hide another or a state is left to its tip.
 const ALONG = [0.42, 0.5, 0.34, 0.58, 0.66];
-function putLabel(label, places, taken) {
+const AROUND = [0, 0.6, -0.6, 1.1, -1.1]; // a loop
+function putLabel(label, places, taken, frame) {
   const wide = widthOf(label.textContent, 11) + 4, high = 13;
   const isFree = ({ x, y }) => taken.every((box) => Math.abs(box.x - x) > (box.wide + wide) / 2 || Math.abs(box.y - y) > (box.high + high) / 2);
-  const found = label.textContent ? places.find(isFree) : undefined;
+  // What would be cut by the frame is moved into it; what was dragged out of it stays with its arrow.
+  const within = (value, size, most) => { const moved = Math.max(size / 2, Math.min(most - size / 2, value)); return Math.abs(moved - value) <= size ? moved : value; };
+  const inside = ({ x, y }) => ({ x: within(x, wide, frame.width), y: within(y, high, frame.height) });
+  const found = label.textContent ? places.map(inside).find(isFree) : undefined;
   label.setAttribute("display", found ? "inline" : "none"); // an attribute, so that saved drawings have it too
   if (!found) return;
   taken.push({ ...found, wide, high });
@@ -109,7 +113,7 @@ export function graph(data, context) {
         if (from.initial > 0.005 && Math.cos(out) < -0.6) out = Math.sin(out) > 0 ? 1.9 : -1.9; // beside the arrow of the beginning
         const at = (angle, far) => ({ x: from.px + far * Math.cos(out + angle), y: from.py + far * Math.sin(out + angle) });
         points = [at(-0.55, radius), at(-0.7, radius * 3.4), at(0.7, radius * 3.4), at(0.55, radius + 3)];
-        putLabel(label, [at(0, radius * 3.3)], taken);
+        putLabel(label, AROUND.map((angle) => at(angle, radius * (angle ? 2.6 : 3.3))), taken, { width, height });
       } else {
         const [dx, dy] = [to.px - from.px, to.py - from.py], length = Math.hypot(dx, dy) || 1, bend = Math.min(42, length * 0.2);
         const [ux, uy] = [dx / length, dy / length], side = { x: uy * bend, y: -ux * bend };
@@ -118,7 +122,7 @@ export function graph(data, context) {
         // A curve rises to 3/4 of its bend: labels stand beyond it, the farther the more of their width meets it.
         const away = 10 + Math.abs(uy) * (widthOf(label.textContent, 11) / 2 - 2);
         const beside = (share, far) => ({ x: from.px + dx * share + side.x * 3 * share * (1 - share) + uy * far, y: from.py + dy * share + side.y * 3 * share * (1 - share) - ux * far });
-        putLabel(label, [...ALONG.map((share) => beside(share, away)), ...ALONG.map((share) => beside(share, -away))], taken);
+        putLabel(label, [...ALONG.map((share) => beside(share, away)), ...ALONG.map((share) => beside(share, -away))], taken, { width, height });
       }
       const [a, b, c, d] = points.map((point) => `${round(point.x)},${round(point.y)}`);
       path.setAttribute("d", `M${a} C${b} ${c} ${d}`);

@@ -195,7 +195,8 @@ export function arcs(data, context) {
   const wrong = data.gold ? data.gold.map((head, k) => head !== data.heads[k]) : [];
   const below = data.gold && wrong.some(Boolean) ? levels(data.gold) : [];
   const floor = ground + 50;
-  const height = below.length ? floor + step * (Math.max(...below) + 0.4) + 12 : ground + (data.tags ? 44 : 26);
+  const height = below.length ? floor + step * (Math.max(...below.filter((_, k) => wrong[k])) + 0.4) + 12 : ground + (data.tags ? 44 : 26);
+  const names = []; // above all arcs: none strikes through the label of another
   const arc = (head, k, level, base, up, tone, told, label, faint) => {
     const end = middles[k], lift = base + up * step * level;
     if (head === 0) {
@@ -204,10 +205,14 @@ export function arcs(data, context) {
         draw("path", { d: `M${round(end - 3.5)},${base + up * 7} l3.5,${-up * 7} l3.5,${up * 7} z`, class: `f${tone}` }), text(end + 5, far + 5, label || "root", "small muted"));
     }
     const start = middles[head - 1] + (k + 1 > head ? 5 : -5);
+    if (label) {
+      const name = text((start + end) / 2, base + up * 0.75 * step * level + (up < 0 ? -4 : 12), label, "small muted halo", "middle");
+      name.setAttribute("data-tip", told);
+      names.push(name);
+    }
     return draw("g", { "data-tip": told },
       draw("path", { d: `M${round(start)},${base} C${round(start)},${round(lift)} ${round(end)},${round(lift)} ${round(end)},${base}`, class: `s${tone}`, "stroke-width": 1.8, "stroke-opacity": faint }),
-      draw("path", { d: `M${round(end - 3.5)},${base + up * 7} l3.5,${-up * 7} l3.5,${up * 7} z`, class: `f${tone}` }),
-      label ? text((start + end) / 2, base + up * 0.75 * step * level + (up < 0 ? -4 : 12), label, "small muted halo", "middle") : null);
+      draw("path", { d: `M${round(end - 3.5)},${base + up * 7} l3.5,${-up * 7} l3.5,${up * 7} z`, class: `f${tone}` }));
   };
   const parts = data.heads.map((head, k) => {
     const sure = data.posteriors ? data.posteriors[k] : null;
@@ -219,7 +224,7 @@ export function arcs(data, context) {
     parts.push(text(middles[k], ground + 36, tags[k], "small muted", "middle"));
     if (wrong[k] && below.length) parts.push(arc(data.gold[k], k, below[k], floor, 1, 3, `right: ${data.words[k]} ← ${data.gold[k] ? data.words[data.gold[k] - 1] : "root"}`, "", 1));
   });
-  return scroll(drawing(round(x), round(height), "Arcs", parts), "Arcs", context);
+  return scroll(drawing(round(x), round(height), "Arcs", parts, names), "Arcs", context);
 }
 
 export function chart(data, context) {
