@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import gzip
+import itertools
 import json
 import os
 import shutil
+import tracemalloc
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -21,6 +23,7 @@ from cli.calls import fail, figures, invoke, succeed
 from sigmastar import SpectralAutomaton, open_corpus
 from sigmastar.automata.data.corpora import ShardedStrings, read_corpus
 from sigmastar.automata.data.formats import read_lines
+from sigmastar.cli import corpus as commands
 from sigmastar.core.errors import InputError
 from sigmastar.corpus import build as building
 from sigmastar.corpus import ngrams, sources
@@ -318,3 +321,17 @@ def test_ngrams_are_counted(text: Path, tmp_path: Path, order: int, monkeypatch:
     assert len(few.keys) <= 2
     assert few.counts.sum() + few.lost[1] == sum(expected.values())
     assert "order 40 over 11 words has no room" in fail("corpus", "count", tmp_path / "c", "--order", "40")
+
+
+def test_a_long_list_of_ngrams_takes_no_room_beyond_its_table(tmp_path: Path) -> None:
+    drawn = np.random.default_rng(0).integers(0, 2000, (6000, 20))
+    (tmp_path / "t").write_text("\n".join(" ".join(map(str, row)) for row in drawn) + "\n")
+    corpus = build_corpus([str(tmp_path / "t")], tmp_path / "c")
+    found = count_ngrams(corpus, 3)
+    tracemalloc.start()
+    lines = list(itertools.islice(commands.listed(corpus, found, 3), 3))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert len(lines) == 3
+    assert len(found.keys) > 100_000
+    assert peak < 10_000_000  # more than twice as much where all words are spelled at once

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from contextlib import closing
 from typing import Any
 
@@ -15,11 +16,12 @@ from sigmastar.core.engines import engine_of
 from sigmastar.core.progress import tell, watching
 from sigmastar.core.resources import parsed_size, written_size
 from sigmastar.corpus.build import BuildSettings, build_corpus
-from sigmastar.corpus.ngrams import count_ngrams, spelled
+from sigmastar.corpus.ngrams import NgramCounts, count_ngrams, spelled
 from sigmastar.corpus.reading import StringCorpus
 from sigmastar.corpus.sources import FORMATS
 
 _USUAL = BuildSettings()
+_AT_ONCE = 1 << 14  # n-grams
 workers_option = click.option(
     "--workers", type=click.IntRange(1), metavar="N", help="Number of processes on this machine  [default: 1]"
 )
@@ -168,13 +170,21 @@ def count(
     corpus = StringCorpus.open(folder)
     with watching("counting", quiet) as say, closing(engine_of(**engine)) as where:
         found = count_ngrams(corpus, order, where, memory, say)
-    ranked = np.argsort(-found.counts.astype(np.int64), kind="stable")[:top]
-    words, rows = corpus.alphabet.symbols, spelled(found.keys[ranked], order, max(corpus.manifest.n_words, 2))
-    pairs = zip(found.counts[ranked].tolist(), rows.tolist(), strict=True)
-    write_lines(output, (f"{n}\t{' '.join(str(words[code]) for code in row)}" for n, row in pairs))
+    write_lines(output, listed(corpus, found, order, top))
     if found.lost[0]:
         share = found.lost[1] / max(found.lost[1] + found.counts.sum(dtype=np.int64), 1)
         tell(
             f"{found.lost[0]} n-grams were pruned, {share:.2%} of all that were met; --memory keeps more",
             quiet,
         )
+
+
+def listed(corpus: StringCorpus, found: NgramCounts, order: int, top: int | None = None) -> Iterator[str]:
+    """A line per n-gram, some at a time: a table that fits into memory may have none left for its words."""
+    words, n_words = corpus.alphabet.symbols, max(corpus.manifest.n_words, 2)
+    ranked = np.argsort(-found.counts.astype(np.int64), kind="stable")[:top]
+    for begin in range(0, len(ranked), _AT_ONCE):
+        chosen = ranked[begin : begin + _AT_ONCE]
+        rows = spelled(found.keys[chosen], order, n_words).tolist()
+        for n, row in zip(found.counts[chosen].tolist(), rows, strict=True):
+            yield f"{n}\t{' '.join(str(words[code]) for code in row)}"
