@@ -1,7 +1,7 @@
 """Learn an automaton from strings, and see how far it is from the machine that made them.
 
-A random machine with hidden states makes the strings. Four learners get 3,000 of them; fresh ones say
-how many nats a string each loses against the truth (the Kullback-Leibler divergence).
+A random machine with hidden states makes the strings. Four learners get 3,000 of them; fresh ones tell
+how many nats per string each loses against the truth (the Kullback-Leibler divergence).
 """
 
 from time import perf_counter

@@ -17,9 +17,9 @@ raw = SpectralAutomaton(method="spectral", n_states=8, basis_size=100, repair="n
 print(diagnose(raw, fresh))
 print()
 
-print(f"{'repair':<8}  {'impossible strings':>18}  {'smallest probability':>20}  {'KL, nats a string':>17}")
+print(f"{'repair':<8}  {'impossible strings':>18}  {'smallest probability':>20}  {'KL, nats per string':>19}")
 for name, repair in REPAIRS.items():
     model = repair(raw, strings, np.random.default_rng(0))
     loss = kl_on(model, truth, fresh)
     smallest = model.gap_distributions(fresh).min()
-    print(f"{name:<8}  {loss.n_impossible:>18}  {smallest:>20.1e}  {loss.value:>17.3f}")
+    print(f"{name:<8}  {loss.n_impossible:>18}  {smallest:>20.1e}  {loss.value:>19.3f}")

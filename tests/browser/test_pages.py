@@ -161,6 +161,38 @@ def test_a_graph_is_moved_and_saved(chromium: Any, examples: Client, tmp_path: P
         assert "var(" not in (tmp_path / "SVG").read_text()
 
 
+class Trees(Echo):
+    """An exhibit with two trees side by side."""
+
+    def answer(self, inputs: Any) -> list[View]:
+        trees = [
+            {"name": name, "tree": {"label": root, "children": [{"label": "dog"}]}}
+            for name, root in (("in the data", "NP"), ("found", "VP"))
+        ]
+        return [View("tree", "Both", {"trees": trees, "together": True})]
+
+
+def test_trees_side_by_side_are_saved_together(chromium: Any, tmp_path: Path) -> None:
+    exhibit: Any = Trees()
+    with (
+        serving(Gallery((Shown(0, "trees", "toys", lambda: exhibit),))) as client,
+        Page(chromium, client.address, viewport=_size("desk")) as page,
+    ):
+        with page.expect_download() as saved:
+            page.get_by_role("button", name="Save Both as SVG").click()
+        saved.value.save_as(tmp_path / "both.svg")
+        drawn = (tmp_path / "both.svg").read_text()
+        assert [drawn.count(f">{name}<") for name in ("in the data", "NP", "found", "VP", "dog")] == [
+            *(1, 1, 1, 1, 2)
+        ]
+        assert "var(" not in drawn
+        with page.expect_download() as saved:
+            page.get_by_role("button", name="Save Both as PNG").click()
+        saved.value.save_as(tmp_path / "both.png")
+        assert (tmp_path / "both.png").read_bytes().startswith(b"\x89PNG")
+        assert page.locator(".card svg[viewBox]").count() == 2  # what was made to be saved is gone
+
+
 def test_labels_of_arrows_hide_neither_states_nor_each_other(chromium: Any, examples: Client) -> None:
     with Page(chromium, f"{examples.address}#m=0&v=model", viewport=_size("desk")) as page:
         until(page, "document.querySelectorAll('svg.canvas .node').length > 6")

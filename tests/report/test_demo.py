@@ -50,6 +50,18 @@ def test_intervals_stand_behind_the_first_measure_and_the_best_is_marked():
     assert "Higher is better" in table.note
 
 
+def test_a_winner_is_marked_only_beyond_the_intervals():
+    def row(name: str, low: float, high: float) -> DemoRow:
+        middle = (low + high) / 2
+        return DemoRow("a", name, {"F1": middle}, 1.0, Estimate(middle, low, high, 40))
+
+    close, far = [row("one", 0.7, 0.8), row("two", 0.78, 0.9)], [row("one", 0.7, 0.8), row("two", 0.82, 0.9)]
+    assert learner_table("Parsers", close).best == set()
+    assert learner_table("Parsers", close, is_error=True).best == set()
+    assert learner_table("Parsers", far).best == {(1, 1)}
+    assert learner_table("Parsers", far, is_error=True).best == {(0, 1)}
+
+
 def test_families_are_told_as_they_end(tmp_path):
     ended: list[str] = []
     run_demo(tmp_path, 0, families=[Toy("a"), Toy("b")], ended=ended.append)

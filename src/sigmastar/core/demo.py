@@ -12,6 +12,11 @@ from sigmastar.core.page import Section, Table, format_cell
 from sigmastar.core.progress import Progress, compilation
 
 Result = TypeVar("Result")
+BOLD = (
+    "; bold is a learner whose interval lies beyond those of all others, and where intervals overlap, "
+    "learners may be level."
+)
+"""What notes of tables say of their marks."""
 
 
 def timed(work: Callable[[], Result]) -> tuple[Result, float]:
@@ -49,22 +54,28 @@ def _short(value: float) -> str:
     return f"{value:.4f}" if abs(value) < 10 else format_cell(value)
 
 
+def ahead(found: Sequence[Estimate], is_error: bool = False) -> int | None:
+    """The place of the figure whose interval lies beyond those of all others, if there is one."""
+    sign = -1.0 if is_error else 1.0
+    ends = [sorted((sign * each.low, sign * each.high)) for each in found]
+    best = max(range(len(found)), key=lambda place: sign * found[place].value)
+    is_apart = all(ends[best][0] > high for place, (_, high) in enumerate(ends) if place != best)
+    return best if is_apart else None
+
+
 def learner_table(title: str, rows: Sequence[DemoRow], is_error: bool = False) -> Table:
-    """The learners of a family by their first measure; what is level with the best by chance is told so."""
+    """The learners of a family by their first measure; the best is marked where it is so beyond chance."""
     measure = next(iter(rows[0].measures))
     values = [row.measures[measure] for row in rows]
-    learned = [value for row, value in zip(rows, values, strict=True) if row.seconds is not None]
-    best = min(learned) if is_error else max(learned)
     cells = [
         (row.learner, _short(value), row.spread, None if row.seconds is None else f"{row.seconds:.2f}")
         for row, value in zip(rows, values, strict=True)
     ]
-    marked = frozenset(
-        (number, 1)
-        for number, (row, value) in enumerate(zip(rows, values, strict=True))
-        if row.seconds is not None and _short(value) == _short(best)
-    )
-    note = f"{'Lower' if is_error else 'Higher'} is better; where intervals overlap, learners may be level."
+    learners = [place for place, row in enumerate(rows) if row.seconds is not None]
+    found = [rows[k].interval or Estimate(values[k], values[k], values[k], 1) for k in learners]
+    first = ahead(found, is_error)
+    marked = frozenset() if first is None else frozenset({(learners[first], 1)})
+    note = f"{'Lower' if is_error else 'Higher'} is better{BOLD}"
     return Table(title, ("learner", measure, "95% interval", "seconds"), cells, marked, note)
 
 

@@ -67,7 +67,8 @@ def _told(rows: list[DemoRow]) -> list[Part]:
     about = (
         "A chain of hidden states, three per tag, draws sentences; most words belong to two tags, so that "
         "neighbours must decide. Accuracy is the share of fresh words with the right tag. Refined tags "
-        "are clusters of tokens in a spectral space, followed by EM iterations."
+        "are clusters of tokens in a spectral space, followed by EM iterations: EM from a random start has "
+        "states of the same kind, and comes level by more iterations."
     )
     return [Text(about), learner_table("Tags found in fresh sentences", rows)]
 

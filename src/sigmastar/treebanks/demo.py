@@ -75,7 +75,8 @@ def _section(rows: list[DemoRow], fresh: list[Tree], estimator: TreebankEstimato
     about = (
         "A random latent PCFG draws trees: every label hides one of three states, which decide on rules, "
         "words and the states below. Learners see the trees without the states and parse fresh sentences. "
-        "F1 is of labelled brackets; words leave much open, so no parser is right everywhere."
+        "F1 is of labelled brackets; words leave much open, so no parser is right everywhere, and "
+        "EM from a random start, which has states of the same kind, may be level with spectral + EM."
     )
     table = learner_table("Brackets found in fresh sentences", rows)
     drawn = draw_tree(estimator.predict([words])[0], gold)

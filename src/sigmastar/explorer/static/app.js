@@ -4,7 +4,7 @@ import { bars, barsDrawing, strip, table } from "./plain_views.js";
 import { arcs, chart, heat, lattice, lines, tree } from "./drawings.js";
 import { graph, map } from "./canvas.js";
 import { follow, learningFacts } from "./learning.js";
-import { saveAs, standalone, toCsv, toPng } from "./save.js";
+import { saveAs, stacked, standalone, toCsv, toPng } from "./save.js";
 
 const VIEWS = { bars, strip, table, heat, lines, tree, arcs, chart, lattice, graph, map };
 const leaves = (node) => (node.children?.length ? node.children.reduce((sum, child) => sum + leaves(child), 0) : 1);
@@ -62,7 +62,11 @@ async function aboutOf(number) {
 const fileName = (title) => title.toLowerCase().replace(/[^a-z0-9]+/g, "-").replace(/^-|-$/g, "") || "view";
 
 function saveButtons(view, place) {
-  const svgOf = () => (view.kind === "bars" ? mounted(barsDrawing(view.data)) : place.querySelector("svg[viewBox]"));
+  const svgOf = () => {
+    if (view.kind === "bars") return mounted(barsDrawing(view.data));
+    const figures = [...place.querySelectorAll(".pair figure")];
+    return figures.length ? mounted(stacked(figures)) : place.querySelector("svg[viewBox]");
+  };
   const mounted = (svg) => { svg.classList.add("offstage"); place.append(svg); queueMicrotask(() => svg.remove()); return svg; };
   const button = (label, work) => el("button", { type: "button", class: "quiet", "aria-label": `Save ${view.title} as ${label}`, onclick: work }, label);
   const name = fileName(view.title), found = [];

@@ -1,4 +1,6 @@
 // What is seen, as a file: drawings with their colours written into them, tables and numbers as they came.
+import { draw, drawing, text } from "./dom.js";
+
 const STYLES = ["fill", "stroke", "stroke-width", "stroke-dasharray", "fill-opacity", "stroke-opacity", "opacity",
   "font-family", "font-size", "font-weight", "text-anchor", "paint-order", "stroke-linejoin"];
 
@@ -22,6 +24,19 @@ export function standalone(svg) {
   back.setAttribute("fill", getComputedStyle(document.documentElement).getPropertyValue("--paper").trim());
   copy.prepend(back);
   return new XMLSerializer().serializeToString(copy);
+}
+
+// Drawings that stand together, one below the other, each under its name.
+export function stacked(figures) {
+  let wide = 0, y = 0;
+  const parts = figures.flatMap((figure) => {
+    const svg = figure.querySelector("svg[viewBox]"), { width, height } = svg.viewBox.baseVal;
+    const part = [text(8, y + 18, figure.querySelector("figcaption").textContent, "muted"), draw("g", { transform: `translate(0 ${y + 26})` }, ...svg.cloneNode(true).childNodes)];
+    y += height + 40;
+    wide = Math.max(wide, width);
+    return part;
+  });
+  return drawing(wide, y, "Drawings", parts);
 }
 
 export function saveAs(content, type, name) {
