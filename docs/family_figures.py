@@ -265,7 +265,9 @@ def derivations() -> str:
         counts.append(counts[-1] * 2 * (2 * n - 1) / (n + 1))
     curves = {"binary trees": (lengths, np.array(counts[1:20]))}
     title = "Why strings are hard: trees above them"
-    return to_svg(plot_learning_curves(curves, "words", "trees", title, log_x=False), title)
+    figure = plot_learning_curves(curves, "words", "trees", title, log_x=False)
+    figure.axes[0].set_xticks(lengths[::3])
+    return to_svg(figure, title)
 
 
 def bracketing() -> str:

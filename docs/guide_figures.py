@@ -218,6 +218,7 @@ def places() -> str:
     tidy(axes, "Forty strings, read place by place", "place", "strings that are left")
     left = np.array([(lengths > place).sum() for place in range(lengths.max())])
     axes.bar(np.arange(1, len(left) + 1), left, 0.85, color=series_colour(0))
+    axes.set_xticks(np.arange(1, len(left) + 1, 2))
     axes.text(
         *(0.98, 0.92, f"{lengths.sum()} symbols, {len(left)} steps"),
         transform=axes.transAxes,
