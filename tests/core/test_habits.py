@@ -23,8 +23,8 @@ from sigmastar import (
 from sigmastar.cli.group import commands, learners
 from sigmastar.core import habits
 from sigmastar.core.errors import InputError
-from sigmastar.core.estimator import refuse_lookalikes
 from sigmastar.core.family import families, load
+from sigmastar.core.lookalikes import refuse_lookalikes
 
 CLASSES: list[Any] = [load(place) for family in families().values() for place in family.estimators.values()]
 
@@ -34,7 +34,6 @@ CLASSES: list[Any] = [load(place) for family in families().values() for place in
     [
         (EMAutomaton, "n_components", "n_states"),
         (EMAutomaton, "n_iter", "max_iter"),
-        (EMAutomaton, "max_itr", "max_iter"),
         (GaussianHMM, "covariance_type", "covariance"),
         (GaussianHMM, "n_mix", "n_components"),
         (SpectralAutomaton, "rank", "n_states"),
@@ -52,6 +51,13 @@ def test_parameters_of_other_libraries_are_understood(kind: Any, given: str, mea
 def test_parameters_that_nobody_has_are_listed_with_those_that_there_are() -> None:
     with pytest.raises(TypeError, match=r"no parameter 'colour'; it has n_states, loss, .*n_jobs"):
         HankelClassifier(colour="red")  # type: ignore[call-arg]
+
+
+def test_slips_are_asked_about_and_other_names_are_not_taken_for_one() -> None:
+    with pytest.raises(TypeError, match="no parameter 'max_itr'; did you mean 'max_iter'"):
+        EMAutomaton(max_itr=3)  # type: ignore[call-arg]
+    with pytest.raises(TypeError, match=r"no parameter 'warm_start'; it has method, .*random_state"):
+        SpectralAutomaton(warm_start=True)  # type: ignore[call-arg]
 
 
 @pytest.mark.parametrize(

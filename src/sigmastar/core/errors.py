@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import warnings
 
 
 class InputError(ValueError):
@@ -40,3 +41,18 @@ class NotFittedError(ValueError, AttributeError):
 
     def __reduce__(self) -> tuple[object, ...]:
         return NotFittedError, self.args
+
+
+def warn_user(message: str) -> None:
+    """A warning about the line that called this package, however many calls lie between.
+
+    Parameters
+    ----------
+    message : str
+        What is doubtful, and what to do.
+    """
+    package = __name__.partition(".")[0]
+    level, frame = 1, sys._getframe()
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == package:
+        level, frame = level + 1, frame.f_back
+    warnings.warn(message, stacklevel=level)

@@ -13,6 +13,7 @@ An estimator is a dataclass of its parameters, so that its constructor is writte
 
 Attributes that `fit` sets are declared in a base class that is no dataclass, or not at all.
 
+Columns of Arrow are read as lists, but where a family takes their buffers as they are (`_takes_columns`).
 What looks like a list of structures but is iterated otherwise (tables by their column names, mappings by
 their keys, sets in no fixed order) is refused by every method of every estimator that takes data as `X`.
 
@@ -30,7 +31,7 @@ from __future__ import annotations
 import inspect
 import os
 import sys
-from collections.abc import Callable, Iterator, Mapping, Set
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import wraps
@@ -41,9 +42,10 @@ import numpy as np
 
 from sigmastar import __version__
 from sigmastar.core import plain_kernels
-from sigmastar.core.errors import InputError, ModelFileError, NotFittedError
+from sigmastar.core.errors import ModelFileError, NotFittedError
 from sigmastar.core.family import families
 from sigmastar.core.family import load as load_place
+from sigmastar.core.lookalikes import refuse_lookalikes, rows_of
 from sigmastar.core.model_reading import load_model, read_header, save_model
 from sigmastar.core.notebook import Shown, estimator_card
 from sigmastar.core.progress import Progress, announced, told
@@ -52,7 +54,6 @@ from sigmastar.core.resources import limited_threads
 RandomState = int | np.random.Generator | None
 Self = TypeVar("Self", bound="Estimator")
 Choice = TypeVar("Choice")
-_OF_TEXT = ("text", "tokens", "words", "sentence", "sentences", "string", "strings")
 _LEARNING = ("fit", "partial_fit")
 _MOST = 1000  # entries of a list that is worth keeping in a file
 
@@ -84,6 +85,7 @@ class Estimator(Shown, _Fitted):
     progress: Progress | None = None
     verbose: bool = False
     _takes_tables: ClassVar[bool] = False  # whether rows of numbers are data
+    _takes_columns: ClassVar[bool] = False  # whether its data may be columns of Arrow, read as they are
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -92,6 +94,17 @@ class Estimator(Shown, _Fitted):
                 setattr(cls, name, _learning(vars(cls)[name]))
         for name in filter(lambda name: _takes_data(name, getattr(cls, name, None)), dir(cls)):
             setattr(cls, name, _refusing_lookalikes(getattr(cls, name)))
+
+    def _looked_at(
+        self, method: str, X: Any, arguments: tuple[Any, ...], options: dict[str, Any]
+    ) -> tuple[Any, tuple[Any, ...], dict[str, Any]]:
+        """What a method was called with, columns as rows; tables, mappings and sets are refused."""
+        if not (self._takes_tables and hasattr(X, "to_numpy")):
+            refuse_lookalikes(X, method)
+        if self._takes_columns:
+            return X, arguments, options
+        named = {name: rows_of(value) for name, value in options.items()}
+        return rows_of(X), tuple(map(rows_of, arguments)), named
 
     @contextmanager
     def _working(self) -> Iterator[None]:
@@ -221,8 +234,7 @@ def _learning(method: Callable[..., Any]) -> Callable[..., Any]:
     def checked(self: Any, X: Any, *arguments: Any, **options: Any) -> Any:
         if sys.modules.get(plain_kernels.COMPILED) is plain_kernels:
             raise RuntimeError(plain_kernels.NOT_TO_LEARN_IN)
-        if not (self._takes_tables and hasattr(X, "to_numpy")):
-            refuse_lookalikes(X, method.__name__)
+        X, arguments, options = self._looked_at(method.__name__, X, arguments, options)
         asked = self.progress
         with announced(self, X), told(type(self).__name__, self.verbose, asked) as self.progress:
             try:
@@ -231,26 +243,6 @@ def _learning(method: Callable[..., Any]) -> Callable[..., Any]:
                 self.progress = asked
 
     return checked
-
-
-def refuse_lookalikes(X: Any, method: str = "fit") -> None:
-    """Refuse tables, mappings and sets, with what to pass instead.
-
-    Parameters
-    ----------
-    X : object
-        What was given for a list of strings, sentences or trees.
-    method : str
-        The name of the method that it was given to.
-    """
-    if hasattr(X, "columns") and (hasattr(X, "iloc") or hasattr(X, "__dataframe__")):
-        raise InputError(f"X is a table; pass one column of it, as in {method}(X[{_text_column(X)!r}])")
-    if isinstance(X, Mapping):
-        parts = [key for key in X if hasattr(X[key], "column_names")]
-        lists = f"X[{parts[0]!r}][{_text_column(X[parts[0]])!r}]" if parts else "list(X.values())"
-        raise InputError(f"X is a mapping; pass a list, as in {method}({lists})")
-    if isinstance(X, Set):
-        raise InputError(f"X is a set, which has no fixed order; pass a list, as in {method}(sorted(X))")
 
 
 def _takes_data(name: str, method: Any) -> bool:
@@ -269,17 +261,10 @@ def _refusing_lookalikes(method: Callable[..., Any]) -> Callable[..., Any]:
 
     @wraps(method)
     def checked(self: Any, X: Any, *arguments: Any, **options: Any) -> Any:
-        if not (self._takes_tables and hasattr(X, "to_numpy")):
-            refuse_lookalikes(X, method.__name__)
+        X, arguments, options = self._looked_at(method.__name__, X, arguments, options)
         return method(self, X, *arguments, **options)
 
     return checked
-
-
-def _text_column(table: Any) -> str:
-    """The column that most likely holds strings: by its name, else the first."""
-    names = map(str, table.column_names if hasattr(table, "column_names") else table.columns)  # of Arrow too
-    return next(iter(sorted(names, key=lambda name: name not in _OF_TEXT)), "text")
 
 
 @dataclass(eq=False, repr=False, kw_only=True)

@@ -117,6 +117,9 @@ COMMANDS: Mapping[str, str] = {
 """Of each command of other tools what is typed here."""
 
 
+_ALIKE = 0.75  # how like a name must be to be taken for a slip: "warm_start" is no "random_state"
+
+
 def parameter_meant(name: str, known: Iterable[str]) -> str | None:
     """The parameter that is meant by a name.
 
@@ -129,7 +132,7 @@ def parameter_meant(name: str, known: Iterable[str]) -> str | None:
     """
     names = list(known)
     meant = [other for other in PARAMETERS.get(name, ()) if other in names]
-    return next(iter(meant or get_close_matches(name, names, 1)), None)
+    return next(iter(meant or get_close_matches(name, names, 1, _ALIKE)), None)
 
 
 def command_meant(name: str, known: Collection[str]) -> str | None:
@@ -149,7 +152,8 @@ def command_meant(name: str, known: Collection[str]) -> str | None:
 def no_parameter(kind: type, name: str, known: Iterable[str]) -> str:
     """The message about a parameter that an estimator does not have."""
     meant = parameter_meant(name, known)
-    hint = f"here it is {meant!r}" if meant else f"it has {', '.join(known)}"
+    named = f"here it is {meant!r}" if name in PARAMETERS else f"did you mean {meant!r}"
+    hint = named if meant else f"it has {', '.join(known)}"
     return f"{kind.__name__} has no parameter {name!r}; {hint}"
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -76,6 +76,7 @@ class HankelEstimator(_Fitted, Estimator):
     unknown: Unknown = "error"
     rank: int | None = None
     bound: float | None = None
+    _takes_columns: ClassVar[bool] = True
 
     def _learn(self, observations: Observations, rng: np.random.Generator, scale: float = 1.0) -> HankelFit:
         """From observations whose values are those of the function over `scale`."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
@@ -11,7 +10,7 @@ import numpy as np
 from sigmastar.automata.data.strings import Strings
 from sigmastar.core.alphabet import Alphabet, Symbol
 from sigmastar.core.arrays import Floats
-from sigmastar.core.errors import InputError
+from sigmastar.core.errors import InputError, warn_user
 from sigmastar.core.estimator import Estimator, RandomState, as_generator, positive, positive_or_auto
 from sigmastar.core.progress import silent
 from sigmastar.transducers.data import SHAPES, Pair, Shape, StringPairs, Unit, require_pairs
@@ -243,7 +242,7 @@ def _warn_of_unknown(inputs: Strings, alphabet: Alphabet) -> None:
     strange = [repr(symbol) for symbol in inputs.alphabet if symbol not in alphabet.codes]
     if strange:
         listed = ", ".join(strange[:10]) + (", .." if len(strange) > 10 else "")
-        warnings.warn(f"input symbols that are not known are left out: {listed}", stacklevel=4)
+        warn_user(f"input symbols that are not known are left out: {listed}")
 
 
 def _as_strings(inputs: Inputs) -> Strings:

@@ -16,7 +16,7 @@ import os
 from abc import abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -101,6 +101,8 @@ class SequenceEstimator(_FittedSequence, LikelihoodEstimator):
     `lengths` is one string, as in hmmlearn. `y` is there for pipelines and is not looked at, but for a flat
     `X`: then it is `lengths`.
     """
+
+    _takes_columns: ClassVar[bool] = True
 
     @abstractmethod
     def _learn(self, strings: Strings, rng: np.random.Generator) -> Found:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any
-from warnings import warn
 
 import numpy as np
 
 from sigmastar.automata.data.strings import Strings
 from sigmastar.core.arrays import Floats
+from sigmastar.core.errors import warn_user
 from sigmastar.core.estimator import as_generator, positive, positive_or_auto
 from sigmastar.core.progress import Progress, stage
 from sigmastar.grammars.estimator.base import Corpus, SamplingGrammarEstimator, as_plain
@@ -154,10 +154,9 @@ def _signed(
     asked = n_states or max(evidence, key=evidence.__getitem__, default=FEW_STATES)
     fit = learn_completion(strings, asked, plan, weights=weights, progress=progress)
     if n_states and fit.grammar.n_states < n_states:
-        warn(
+        warn_user(
             f"{fit.grammar.n_states} states in place of {n_states}: the completed matrix has no higher rank; "
-            "use a smaller penalty or more strings",
-            stacklevel=4,
+            "use a smaller penalty or more strings"
         )
     return {
         "model_": fit.grammar,

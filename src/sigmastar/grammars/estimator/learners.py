@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
-from warnings import warn
 
 from sigmastar.core.arrays import Floats
-from sigmastar.core.errors import InputError
+from sigmastar.core.errors import InputError, warn_user
 from sigmastar.core.estimator import SpreadEstimator, as_generator, chosen, positive
 from sigmastar.core.progress import Progress
 from sigmastar.grammars.estimator.base import (
@@ -71,9 +70,8 @@ class SpectralGrammar(SpreadEstimator, GrammarEstimator):
         n_states = positive(self.n_states, "n_states")
         model = learn_spectral_grammar(brackets, n_states, self.basis_factor)
         if not (model.log_value(brackets.strings).sign > 0).any():
-            warn(
-                f"with n_states={n_states} no string it learned from has a value above 0; use more states",
-                stacklevel=3,
+            warn_user(
+                f"with n_states={n_states} no string it learned from has a value above 0; use more states"
             )
         return {"model_": model}
 
