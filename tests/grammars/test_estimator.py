@@ -12,6 +12,7 @@ from sigmastar.automata.data.strings import Strings
 from sigmastar.core.errors import InputError, NotFittedError
 from sigmastar.grammars.data.bracketings import Bracketings
 from sigmastar.grammars.model.grammar import WeightedGrammar
+from sigmastar.trees.data.brackets import parse_brackets
 from sigmastar.trees.data.tree import Tree
 
 
@@ -124,3 +125,31 @@ def test_a_warm_start_goes_on_where_the_last_fit_ended() -> None:
     np.testing.assert_allclose(second[0], whole[len(first)], rtol=1e-9)
     assert EMGrammar(n_states=2, start="random", max_iter=3).fit(strings).log_likelihoods_ == first
     assert model.set_params(n_states=3).fit(strings).model_.n_states == 3
+
+
+class NltkTree(list[object]):
+    def label(self) -> str:
+        return "X"
+
+
+def test_trees_of_nltk_and_in_brackets_have_brackets() -> None:
+    texts = ["(X (A a) (A b))", "(X (A a) (X (A a) (A b)))", "( (X (A b)) )"] * 4
+    theirs = [
+        NltkTree([NltkTree(["a"]), NltkTree(["b"])]),
+        NltkTree([NltkTree(["a"]), NltkTree([NltkTree(["a"]), NltkTree(["b"])])]),
+        NltkTree([NltkTree(["b"])]),
+    ] * 4
+    ours = SpectralGrammar(n_states=3).fit([parse_brackets(text)[0] for text in texts])
+    wanted = ours.score_samples(["ab", "aab"])
+    assert np.isfinite(wanted).all()
+    for trees in (texts, theirs):
+        np.testing.assert_allclose(
+            SpectralGrammar(n_states=3).fit(trees).score_samples(["ab", "aab"]), wanted
+        )
+        assert len(EMGrammar(n_states=2, start="random", max_iter=2).fit(trees).model_.alphabet) == 2
+        assert ours.predict(trees[:1]) == ours.predict(["ab"])
+
+
+def test_strings_over_brackets_are_strings() -> None:
+    grammar = EMGrammar(n_states=2, start="random", max_iter=2).fit(["(())", "()", "( ( ) )"] * 4)
+    assert grammar.model_.alphabet.symbols == (" ", "(", ")")

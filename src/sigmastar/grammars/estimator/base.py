@@ -1,11 +1,14 @@
 """What all estimators of grammars share: the data that they take, scores, brackets, samples.
 
-X is a sequence of strings of any hashable symbols, a `Strings`, a corpus on disk, a sequence of `Tree`s or a
-`Bracketings`; the last two have brackets, which `SpectralGrammar` needs and the others may ignore.
+X is a sequence of strings of any hashable symbols, a `Strings`, a corpus on disk, a sequence of trees or a
+`Bracketings`; the last two have brackets, which `SpectralGrammar` needs and the others may ignore. Trees are
+`Tree`s, nltk's, or text such as `(S (NP she) (VP runs))`: an opening bracket, a label, a blank. Strings over
+brackets alone, such as `(())`, are strings.
 """
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from typing import Any, Self
@@ -19,18 +22,26 @@ from sigmastar.core.estimator import Estimator, RandomState, as_generator
 from sigmastar.core.progress import Progress, silent
 from sigmastar.grammars.data.bracketings import Bracketings
 from sigmastar.grammars.model.grammar import WeightedGrammar
+from sigmastar.trees.data.brackets import as_trees, is_nltk
 from sigmastar.trees.data.tree import Tree
 
 Corpus = Strings | Bracketings | Iterable[Iterable[Symbol]] | Sequence[Tree]
+_IN_BRACKETS = re.compile(r"\s*\(\s*(\(\s*)?[^\s()]+\s+[^\s)]")
 
 
 def as_bracketings(X: Corpus) -> Bracketings | None:
     """Brackets where there are any; None for bare strings."""
     if isinstance(X, Bracketings):
         return X
-    if isinstance(X, (list, tuple)) and X and all(isinstance(item, Tree) for item in X):
-        return Bracketings.of_trees(X)
+    if isinstance(X, (list, tuple)) and X and all(map(_is_tree, X)):
+        return Bracketings.of_trees(tree for tree in as_trees(X) if isinstance(tree, Tree))
     return None
+
+
+def _is_tree(item: Any) -> bool:
+    if isinstance(item, str):
+        return _IN_BRACKETS.match(item) is not None
+    return isinstance(item, Tree) or is_nltk(item)
 
 
 def as_plain(X: Corpus, alphabet: Alphabet | None = None) -> Strings:
