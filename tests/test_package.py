@@ -148,6 +148,7 @@ def test_type_checkers_see_every_public_class(tmp_path: Path) -> None:
     lines = [f"from sigmastar import {name}\nreveal_type({name})\n" for name in estimators]
     lines += [f"{name}().{found}\n" for name in estimators for found in documented_attributes(name)]
     lines.append("from sigmastar import SpectralAutomaton as S, Typo\nS(foo=1)\nS().nonsense()\n")
+    lines.append("import sigmastar\nsigmastar.runtime.load('model.sigma')\n")
     (tmp_path / "use.py").write_text("".join(lines))
     done = subprocess.run(
         [sys.executable, "-m", "mypy", "--strict", tmp_path / "use.py"],
@@ -158,6 +159,7 @@ def test_type_checkers_see_every_public_class(tmp_path: Path) -> None:
     )
     assert done.stdout.count("Revealed type is") == len(estimators), done.stdout
     assert 'Revealed type is "Any"' not in done.stdout
+    assert 'attribute "runtime"' not in done.stdout
     assert 'has no attribute "Typo"' in done.stdout
     assert 'Unexpected keyword argument "foo"' in done.stdout
     absent = re.findall(r'"(\w+)" has no attribute "(\w+)"', done.stdout)

@@ -65,6 +65,7 @@ from sigmastar.trees.estimator import (
 from sigmastar.trees.model.automaton import TreeAutomaton as TreeAutomaton
 from sigmastar.trees.model.latent_pcfg import LatentPCFG as LatentPCFG
 from sigmastar.words.estimator import WordModel as WordModel
+from sigmastar import runtime as runtime
 
 __version__: str
 _COMMON: dict[str, str]

@@ -102,7 +102,7 @@ def test_what_other_programs_write(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        ("0 1 a 0.5\n0 1 a b 0.5\n", ":2: five columns are a transducer"),
+        ("0 1 a 0.5\n0 1 a b 0.5\n", ":2: five columns are a transducer, whose files end in .fst.txt here"),
         ("0 1 a 0.5\n0 1 a b\n", ":2: the weight 'b' is not a number"),
         ("0 1 a 0.5\n1 nan\n", ":2: the weight nan is not a cost"),
         ("0 1 a -Infinity\n", ":1: the weight -Infinity is not a cost"),

@@ -144,9 +144,10 @@ def test_a_column_of_parquet_is_read_as_lines(tmp_path: Path) -> None:
 
 
 def test_a_parquet_file_without_a_field_is_told(tmp_path: Path) -> None:
-    (path := tmp_path / "a.parquet").write_bytes(b"PAR1\x15\x80")
-    with pytest.raises(InputError, match=r"is a Parquet file; --field NAME reads a column of it"):
-        list(open_text(path))
+    for content in (b"PAR1\x15\x80", b"PAR1\x15\x00\x15\x80"):
+        (path := tmp_path / "a.parquet").write_bytes(content)
+        with pytest.raises(InputError, match=r"is a Parquet file; --field NAME reads a column of it"):
+            list(open_text(path))
 
 
 def test_files_of_pautomac_are_not_taken_for_lines_without_a_word(tmp_path: Path) -> None:

@@ -228,3 +228,10 @@ def test_formulas_become_grammars_that_decide_them(place):
     assert "long.cnf: the clause (1, 2, 3, 4) must have one to three literals" in fail(
         "hardness", place / "long.cnf"
     )
+
+
+def test_an_empty_string_is_not_asked_rules_for(tmp_path: Path) -> None:
+    (data := tmp_path / "t.txt").write_text("a b\n\nb\n")
+    said = fail("learn", "pcfg", data, "--states", "2", "-o", tmp_path / "m.sigma")
+    assert "string 2, which is empty, has no derivation" in said
+    assert "leave empty strings out" in said

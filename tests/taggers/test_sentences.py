@@ -53,6 +53,7 @@ def test_tuples_may_end_in_the_tag() -> None:
         ([["a"]], [], "1 sentences, but tags of 0"),
         (["ab"], None, "'ab' is one word where a list of words should stand"),
         (["a b"], None, "'a b' is one text; split it into words first"),
+        ("a b", None, "^'a b' is one text; split it into words first"),
         ([["a"]], ["X"], "tags must be a list of strings, not one string"),
         ([["a"]], [[1]], "tags must be strings, not 1; give names"),
         ([[["w=a", "s=a"]]], None, "features stand beside the word, as in {'word': 'dog'"),

@@ -46,7 +46,8 @@ def _import(module: str, parts: list[str]) -> str:
 
 def stubs() -> dict[Path, str]:
     """All stubs of the package, by their files."""
-    whole = stub({**_COMMON, **public_names()}) + "\n__version__: str\n_COMMON: dict[str, str]\n"
+    runtime = "from sigmastar import runtime as runtime\n"
+    whole = stub({**_COMMON, **public_names()}) + runtime + "\n__version__: str\n_COMMON: dict[str, str]\n"
     inside = {name: family for name, family in families().items() if (PACKAGE / name).is_dir()}
     return {
         PACKAGE / "__init__.pyi": whole,

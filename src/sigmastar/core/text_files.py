@@ -157,6 +157,7 @@ def line_blocks(path: TextPath) -> Iterator[Block]:
     file = display_name(path)
     for block in _blocks(path):
         if (at := block.content.find(b"\0")) >= 0:
+            _refuse_parquet(block, file)
             raise InputError(
                 "binary data (a NUL byte) where UTF-8 was expected; if it is UTF-16, use --encoding utf-16",
                 file=file,
@@ -205,13 +206,17 @@ def decoded(block: Block, file: str) -> str:
     except UnicodeDecodeError as problem:
         line = block.first_line + block.content.count(b"\n", 0, problem.start)
         byte = block.content[problem.start]
-        if block.first_line == 1 and block.content.startswith(PARQUET):
-            raise InputError("is a Parquet file; --field NAME reads a column of it", file=file) from None
+        _refuse_parquet(block, file)
         raise InputError(
             f"byte 0x{byte:02x} is not UTF-8; give the --encoding, such as latin-1 (or is the file binary?)",
             file=file,
             line=line,
         ) from None
+
+
+def _refuse_parquet(block: Block, file: str) -> None:
+    if block.first_line == 1 and block.content.startswith(PARQUET):
+        raise InputError("is a Parquet file; --field NAME reads a column of it", file=file) from None
 
 
 def _in_utf8(chunks: Iterator[bytes], file: str) -> Iterator[bytes]:

@@ -221,12 +221,12 @@ def _expectation(
     """The counts whose estimate raises the objective, and the objective."""
     if best_only:
         derivations = model.best_derivations(strings)
-        _require_derivable(derivations.lengths > 0)
+        _require_derivable(derivations.lengths > 0, strings)
         counts = derivations.counts(model.events.n_events)
         objective = -log_loss_of(counts, model.parameters)
     else:
         logs, counts = model.expected_counts(strings)
-        _require_derivable(np.isfinite(logs))
+        _require_derivable(np.isfinite(logs), strings)
         objective = float(logs.sum())
     if labelled is None:
         return counts, objective
@@ -235,10 +235,13 @@ def _expectation(
     return labelled.string_weight * counts + observed, objective
 
 
-def _require_derivable(derivable: Flags) -> None:
+def _require_derivable(derivable: Flags, strings: Strings) -> None:
     if not derivable.all():
-        number = int(np.argmin(derivable)) + 1
+        at = int(np.argmin(derivable))
+        number, remedy = f"string {at + 1}", "add rules for it or leave it out"
+        if not strings.lengths[at]:
+            number, remedy = f"{number}, which is empty,", "leave empty strings out"
         raise InputError(
-            f"string {number} has no derivation (of {len(derivable)} strings, {int((~derivable).sum())} have "
-            "none); add rules for it or leave it out"
+            f"{number} has no derivation (of {len(derivable)} strings, {int((~derivable).sum())} have none); "
+            f"{remedy}"
         )

@@ -264,7 +264,10 @@ def _weight(words: list[str], file: str, number: int, columns: int = 4) -> float
     """The weight of a line of an acceptor, which has up to four columns, or of a transducer with one more."""
     is_arc = len(words) > 2
     if len(words) > columns:
-        fault = "five columns are a transducer; expected an acceptor, 'from to symbol weight'"
+        fault = (
+            "five columns are a transducer, whose files end in .fst.txt here; expected an acceptor, 'from to "
+            "symbol weight'"
+        )
         raise InputError(
             fault if columns == 4 else "expected 'from to input output weight'", file=file, line=number
         )

@@ -177,6 +177,8 @@ def _without_own(
     sentences: Iterable[Sequence[Token]],
 ) -> tuple[list[Sequence[Token]], list[tuple[str, ...]] | None]:
     """Sentences of words, and the features of each token where tokens are mappings."""
+    if isinstance(sentences, str):
+        raise InputError(no_words(sentences))
     given = [sentence if isinstance(sentence, str) else list(sentence) for sentence in sentences]
     first = next((token for sentence in given for token in sentence), "")
     if not isinstance(first, Mapping):
