@@ -56,7 +56,9 @@ def test_verdicts_follow_the_data() -> None:
     """Errors that fall at the rate, that stay, and that cannot be told; one node against all, and uniform."""
     rng = np.random.default_rng(0)
 
-    def found(power: float, noise: float, factors: tuple[float, float, float]) -> Results:
+    def found(
+        power: float, noise: float, factors: tuple[float, float, float], certified: float = 9.0
+    ) -> Results:
         rows = [
             Recovery(g, nodes, n, factor * n**power * float(np.exp(noise * rng.standard_normal())))
             for g in range(4)
@@ -64,15 +66,17 @@ def test_verdicts_follow_the_data() -> None:
             for nodes, factor in zip(NODES, factors, strict=True)
         ]
         trained = [Trained(name, 1.0, 0.5, 0, 0.5, (-1.0,)) for name in ("spectral, 2", "EM")]
-        return Results(rows, [Certified(0, 1e-4, 1e-3, (), 20.0, 9.0)], trained, 10)
+        return Results(rows, [Certified(0, 1e-4, 1e-3, (), 20.0, certified)], trained, 10)
 
     holds = [claim.holds for claim in _claims(found(-0.5, 0.05, (1.0, 2.0, 2.0)))]
-    assert holds == [True, True, True, True, None]
+    assert holds == [True, None, True, True, None]  # whatever is found, an error of 10^9 is above it
     holds = [claim.holds for claim in _claims(found(-0.1, 0.05, (2.0, 1.0, 3.0)))]
-    assert holds == [False, True, False, False, None]
+    assert holds == [False, None, False, False, None]
     holds = [claim.holds for claim in _claims(found(-0.3, 3.0, (1.0, 1.0, 1.0)))]
     assert holds[0] is None
     assert holds[2] is not True
+    assert _claims(found(-0.5, 0.05, (1.0, 2.0, 2.0), -0.5))[1].holds is True
+    assert _claims(found(-0.5, 0.05, (1.0, 2.0, 2.0), -3.0))[1].holds is False
 
 
 def test_missing_data_is_told(tmp_path: Path) -> None:
