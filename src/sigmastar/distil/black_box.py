@@ -182,6 +182,12 @@ def as_black_box(source: Any) -> BlackBox:
         alphabet_of(source)
         return source
     kind = source.__name__ if isinstance(source, type) else type(source).__name__
+    if callable(source) and hasattr(source, "forward"):
+        raise InputError(
+            f"a module of PyTorch ({kind}) does not tell its symbols; use TorchBox(module, alphabet, "
+            "start=.., end=..), "
+            "or from_causal_model(model, tokens, start=.., end=..) of sigmastar.distil"
+        )
     if callable(source) and not isinstance(source, type):
         raise InputError(f"a function ({kind}) does not tell its symbols; use from_function(f, alphabet)")
     raise InputError(

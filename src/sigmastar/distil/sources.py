@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import runpy
 import sys
@@ -49,16 +50,28 @@ def _from_python(path: str, name: str) -> Any:
         if name not in names:
             raise InputError(f"the file defines no {name!r}", file=path)
         found = names[name]
-        is_box = not isinstance(found, type) and (
-            hasattr(found, "next_distributions") or hasattr(found, "scores")
-        )
-        return found() if callable(found) and not is_box else found
+        return found() if _makes_one(found) else found
     except InputError:
         raise
     except Exception as problem:
         raise InputError(f"running it failed: {type(problem).__name__}: {problem}", file=path) from problem
     finally:
         sys.path.remove(folder)
+
+
+def _makes_one(found: Any) -> bool:
+    """Whether something is called for a black box: a class, or a function without arguments."""
+    if isinstance(found, type):
+        return True
+    if not callable(found) or any(
+        hasattr(found, name) for name in ("next_distributions", "scores", "forward")
+    ):
+        return False
+    try:
+        inspect.signature(found).bind()
+    except TypeError:
+        return False
+    return True
 
 
 def _in_words(found: Any, source: str) -> BlackBox:
