@@ -199,7 +199,7 @@ def test_what_fails_inside_a_black_box_is_told_as_its_own(box: Any, message: str
     [
         ("def network(:", "box.py: running it failed: SyntaxError: "),
         ("import nothing_there", "box.py: running it failed: ModuleNotFoundError: "),
-        ("def network(prefixes): pass", r"box.py: a function .* use from_function\(f, alphabet\)"),
+        ("def network(prefixes): pass", r"box.py:network: a function .* use from_function\(f, alphabet\)"),
         ("class network:\n def __init__(self, path): 0", "box.py: running it failed: TypeError: .*'path'"),
         ("class Module:\n def forward(self): 0\n def __call__(self): 0\nnetwork = Module()", "use TorchBox"),
     ],

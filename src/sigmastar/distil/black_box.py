@@ -185,8 +185,7 @@ def as_black_box(source: Any) -> BlackBox:
     if callable(source) and hasattr(source, "forward"):
         raise InputError(
             f"a module of PyTorch ({kind}) does not tell its symbols; use TorchBox(module, alphabet, "
-            "start=.., end=..), "
-            "or from_causal_model(model, tokens, start=.., end=..) of sigmastar.distil"
+            "start=.., end=..), or from_causal_model(model, tokens, start=.., end=..), of sigmastar.distil"
         )
     if callable(source) and not isinstance(source, type):
         raise InputError(f"a function ({kind}) does not tell its symbols; use from_function(f, alphabet)")
