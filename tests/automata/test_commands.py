@@ -256,7 +256,7 @@ def test_show_as_a_graph_and_as_a_page(folder: Path, tmp_path: Path) -> None:
         succeed("show", folder / f"{name}.model", "--html", "-o", tmp_path / "page.html")
         page = (tmp_path / "page.html").read_text()
         assert page.startswith("<!DOCTYPE html>")
-        assert page.count("<svg") == (0 if name == "ngram" else 2)
+        assert page.count("<svg") >= 2
 
 
 def test_convert(folder: Path, tmp_path: Path) -> None:

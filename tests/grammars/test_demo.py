@@ -28,6 +28,9 @@ def test_all_learners_are_shown_and_the_matrix_before_and_after() -> None:
 
 def test_a_page_shows_the_operators() -> None:
     grammar: WeightedGrammar = dyck()
-    page = grammar_page(grammar, {"states": grammar.n_states}, {"method": "<by hand>"})
+    learned = {"method": "<by hand>", "settings": {"n_states": 4, "proper": True}, "call": {"options": {}}}
+    page = grammar_page(grammar, {"states": grammar.n_states}, learned)
+    assert "n_states 4, proper yes" in page
+    assert "{" not in page.split("<main")[-1].split("<figure")[0]  # settings are words, not Python
     assert "<svg" in page
     assert "&lt;by hand&gt;" in page

@@ -105,6 +105,9 @@ def test_commands(tmp_path: Path) -> None:
     first = succeed("predict", model, prefixes, "--top", "2").splitlines()[0].split("\t")
     assert {first[0], first[2]} <= set(NOUNS)
     assert "states" in succeed("show", model)
+    page = succeed("show", model, "--html")
+    assert "States by their words" in page
+    assert "<svg" in page
     hidden = json.loads(succeed("convert", model, "--to", "hmm"))
     assert len(hidden["emission"]) == found["n_states"]
     assert "symbol_perplexity" in succeed("evaluate", model, text)

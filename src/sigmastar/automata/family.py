@@ -31,7 +31,7 @@ FAMILY = Family(
         "classed-automaton": Kind(f"{HERE}.model.classed:ClassedAutomaton", COMMANDS, RUNTIME),
         "ngram": Kind(
             f"{HERE}.model.ngram_smoothing:NgramModel",
-            COMMANDS,
+            {**COMMANDS, "show": f"{HERE}.cli.show:show_without_page"},
             RUNTIME,
             {".arpa": f"{HERE}.model.arpa:read_arpa"},
         ),

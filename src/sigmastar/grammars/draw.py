@@ -48,10 +48,17 @@ def observed_corner(hankel: ClosedHankel, rows: Indices, columns: Indices) -> Fl
     return corner
 
 
+def _told(value: Any) -> str:
+    """A setting in words, those of a group one after the other."""
+    if isinstance(value, Mapping):
+        return ", ".join(f"{name} {_told(each)}" for name, each in value.items())
+    return {True: "yes", False: "no"}[value] if isinstance(value, bool) else str(value)
+
+
 def grammar_page(grammar: WeightedGrammar, facts: Mapping[str, Any], learned: Mapping[str, Any]) -> str:
     """What a grammar is, as a page: its facts, its operators as pictures."""
     table = Table("What it is", ("", ""), [(name, str(value)) for name, value in facts.items()])
-    history = [(name, str(value)) for name, value in learned.items()]
+    history = [(name, _told(value)) for name, value in learned.items() if name != "call"]
     parts: list[Part] = [table, Table("How it was learned", ("", ""), history)]
     try:
         shown = {

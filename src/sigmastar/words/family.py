@@ -11,7 +11,7 @@ COMMANDS = {
     "score": f"{STRINGS}.models:score",
     "predict": f"{STRINGS}.models:predict",
     "sample": f"{STRINGS}.models:sample",
-    "show": f"{STRINGS}.show:show",
+    "show": f"{STRINGS}.show:show_without_page",
     "convert": f"{STRINGS}.models:convert",
 }
 """Word models are models of strings, and the commands are those of strings."""

@@ -49,6 +49,17 @@ def show(model: str, dot: bool, html: bool, as_json: bool, output: str) -> None:
             stream.writelines(f"{name:<12}  {value}\n" for name, value in facts(loaded).items())
 
 
+@click.command("show")
+@model_argument
+@click.option("--dot", is_flag=True, help="The automaton as Graphviz text.")
+@json_option
+@output_option
+def show_without_page(model: str, dot: bool, as_json: bool, output: str) -> None:
+    """What MODEL is, and how it was learned."""
+    assert show.callback is not None
+    show.callback(model=model, dot=dot, html=False, as_json=as_json, output=output)
+
+
 def figures(loaded: Loaded) -> dict[str, Any]:
     """What is known of a model, as numbers and lists."""
     model, automaton = loaded.model, loaded.automaton
