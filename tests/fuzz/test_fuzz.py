@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import random
 import time
+import tracemalloc
 from pathlib import Path
 
 import pytest
 
-from fuzz.mutating import SEEDS
+from fuzz.mutating import MOST, SEEDS, mutated
 from fuzz.questions import fuzz_arguments, fuzz_patterns, fuzz_requests
 from fuzz.readers import FIELDS, READERS, fuzz_corpora, fuzz_reader
 from sigmastar.core.family import load
@@ -34,6 +36,26 @@ def test_readers(name: str, seeds: dict[str, bytes], tmp_path: Path) -> None:
     n_inputs, findings = fuzz_reader(name, tmp_path, seeds, 200, 1, time.monotonic() + SECONDS)
     assert n_inputs > 0
     assert not findings, findings[:3]
+
+
+class _Repeating(random.Random):
+    """Three changes, each of which repeats all that there is fifty-fold."""
+
+    def __init__(self) -> None:
+        super().__init__(0)
+        self.draws = iter([0.34, *(0.0, 0.9999, 0.5, 0.9) * 3])
+
+    def random(self) -> float:
+        return next(self.draws)
+
+
+def test_an_input_is_short_while_it_is_made_too() -> None:
+    tracemalloc.start()
+    try:
+        assert len(mutated(bytes(100), _Repeating())) == MOST
+        assert tracemalloc.get_traced_memory()[1] < 200 * MOST
+    finally:
+        tracemalloc.stop()
 
 
 def test_corpora(tmp_path: Path) -> None:
