@@ -16,7 +16,7 @@ PAGE = HERE / "generated" / "gallery.md"
 SHOWN = {
     "distil_a_sequence_model": (
         "../images/distillation.svg",
-        "The automaton that stands in for the sequence model.",
+        "What a stand-in looks like: here that of a network over three symbols, from the guide.",
     ),
     "exact_recovery": (
         "../pictures/hankel.svg",
