@@ -341,6 +341,7 @@ def test_models_that_differ_are_told_apart(folder: Path, tmp_path: Path, machine
     text = succeed("compare", a, b)
     assert "equivalent" in text
     assert "witness" in text
+    assert "witness" not in succeed("compare", a, a)  # there is none, which no "None" says
 
 
 def test_what_has_no_automaton_is_compared_by_its_values(folder: Path) -> None:

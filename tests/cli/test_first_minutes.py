@@ -153,6 +153,13 @@ def test_shells_complete_words_and_files(words: str, found: str) -> None:
     assert result.stdout.strip() == found
 
 
+def test_shells_complete_options_of_the_family_of_a_model(home: Path) -> None:
+    words = f"sigmastar predict {home / 'm.sigma'} --unknown "
+    result = invoke(_SIGMASTAR_COMPLETE="bash_complete", COMP_WORDS=words, COMP_CWORD="4")
+    assert "plain,zero" in result.stdout.split()
+    assert not result.stderr
+
+
 def test_raw_text_for_a_tagger_of_columns(home: Path, tmp_path: Path) -> None:
     (tmp_path / "tags.txt").write_text("the D\ndog N\nsleeps V\n\na D\ncat N\nbarks V\n\n" * 5)
     succeed("learn", "tagger", tmp_path / "tags.txt", "--method", "bigram", "-o", tmp_path / "t.sigma")

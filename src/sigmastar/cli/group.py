@@ -233,7 +233,7 @@ class ModelCommand(click.Command):
             message = f"{problem.message.rstrip('.')} for models of kind {kind_of(model)!r}."
             near, where = problem.possibilities, problem.ctx
             raise click.NoSuchOption(problem.option_name, message, near, where) from None
-        first = context.params.get("model", model)
+        first = context.params.get("model") or model  # none while a shell completes the call
         if first != model and _is_model(model) and not _is_model(first):
             raise click.UsageError(f"{model} is the model, not {first}: the model comes first", context)
         return context

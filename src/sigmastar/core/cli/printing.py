@@ -28,13 +28,14 @@ FIELDS = {"score": "score", "predict": "text", "sample": "text"}
 
 
 def print_figures(figures: Mapping[str, Any], as_json: bool, output: str = "-") -> None:
-    """Names and values, one per line; in JSON, numbers that are not finite are null."""
+    """Names and values, one per line, without those that there are none of; in JSON they are null."""
     with atomic_write(output) as stream:
         if as_json:
             stream.write(to_json(figures) + "\n")
             return
-        width = max(map(len, figures), default=0)
-        stream.writelines(f"{name:<{width}}  {_shown(value)}\n" for name, value in figures.items())
+        found = {name: value for name, value in figures.items() if value is not None}
+        width = max(map(len, found), default=0)
+        stream.writelines(f"{name:<{width}}  {_shown(value)}\n" for name, value in found.items())
 
 
 def with_interval(name: str, estimate: Estimate | None) -> dict[str, float | None]:
