@@ -8,8 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import sigmastar
 from cli.calls import fail, figures, succeed
 from sigmastar.automata.data.strings import Strings
+from sigmastar.core.errors import ModelFileError
 from sigmastar.core.model_reading import load_model
 from sigmastar.pcfg.data.formulas import read_dimacs
 from sigmastar.pcfg.data.rules import parse_rules, read_rules
@@ -139,6 +141,8 @@ def test_commands_on_hidden_markov_models(place):
     assert arrays["states"] == ["x", "y"]
     np.testing.assert_array_equal(arrays["moves"], model.moves)
     succeed("convert", place / "named.model", "--to", "automaton", "-o", place / "wfa.model")
+    with pytest.raises(ModelFileError, match="use load_model"):
+        sigmastar.load(place / "wfa.model")
     np.testing.assert_array_equal(load_model(place / "wfa.model").transitions, model.automaton.transitions)
     assert "digraph" in succeed("convert", place / "named.model", "--to", "dot")
     shown = succeed("show", place / "named.model")

@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
+import sigmastar
 from cli.calls import fail, figures, invoke, succeed
+from sigmastar.core.errors import ModelFileError
 from sigmastar.regression.laws import LABELS, NUMBERS, WORDS
 
 
@@ -49,6 +51,9 @@ def test_a_model_is_shown_and_converted(folder: Path) -> None:
     assert shown["learned"]["settings"]["n_states"] == 2
     succeed("convert", folder / "numbers.sigma", "--to", "automaton", "-o", folder / "automaton.sigma")
     assert "2 states" in succeed("show", folder / "automaton.sigma")
+    succeed("convert", folder / "labels.sigma", "--to", "automaton", "-o", folder / "signed.sigma")
+    with pytest.raises(ModelFileError, match="use load_model, which gives the model"):
+        sigmastar.load(folder / "signed.sigma")  # not as a classifier, which it no longer is
     (folder / "two.txt").write_text("ab\nbb\n")
     for words in (["score", folder / "two.txt"], ["predict", folder / "two.txt"], ["sample", "-n", "1"]):
         told = invoke(words[0], folder / "automaton.sigma", *words[1:])

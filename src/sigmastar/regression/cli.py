@@ -231,7 +231,11 @@ def convert(model: str, target: str, output: str) -> None:
     found, learned = load_model(model), read_header(model)["learned"]
     if not isinstance(found, StringFunction) and len(found.automata) != 1:
         raise click.UsageError(f"{model} holds one automaton per label, not one")
-    save_model(found.automaton if isinstance(found, StringFunction) else found.automata[0], output, learned)
+    if isinstance(found, StringFunction):
+        save_model(found.automaton, output, learned)
+    else:  # of a classifier the automaton is no classifier, which its estimator would take it for
+        kept = {name: value for name, value in learned.items() if name != "estimator"}
+        save_model(found.automata[0], output, {**kept, "converted": kind_of(model)})
 
 
 def _table(model: str, file: str, characters: bool | None, need_values: bool) -> Table:

@@ -291,7 +291,8 @@ def convert_hidden_markov(model: str, to: str, output: str) -> None:
     if to == "automaton":
         if output == "-":
             raise click.UsageError("a model file needs --output FILE")
-        save_model(hidden.automaton, output, {**_learned(model), "converted": "hidden-markov"})
+        learned = {**_learned(model), "estimator": None, "converted": "hidden-markov"}
+        save_model(hidden.automaton, output, learned)
         return
     with atomic_write(output) as stream:
         if to == "hmm":
