@@ -73,6 +73,13 @@ def test_the_ending_of_the_output_chooses(folder: Path, tmp_path: Path) -> None:
     assert (tmp_path / "b.csv").read_text() == (tmp_path / "a.txt").read_text()
 
 
+def test_parquet_is_not_written_as_text(folder: Path, tmp_path: Path) -> None:
+    call = ("score", folder / "strings.sigma", folder / "strings.txt", "-o", tmp_path / "a.parquet")
+    assert "Parquet is read, not written; name a .jsonl or .csv file" in fail(*call, status=2)
+    assert not (tmp_path / "a.parquet").exists()
+    assert succeed(*call, "--output-format", "csv") == ""
+
+
 def test_columns_have_their_names(folder: Path) -> None:
     drawn = objects(succeed("sample", folder / "pairs.sigma", "-n", "3", "--output-format", "jsonl"))
     assert len(drawn) == 3

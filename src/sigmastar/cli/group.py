@@ -25,8 +25,8 @@ from sigmastar import __version__
 from sigmastar.cli.failures import OF_MODEL, Interrupted, Unread, hear_signals, report
 from sigmastar.core.cli.options import (
     DATA_OPTIONS,
-    ENDINGS,
     WATCH_OPTIONS,
+    format_of_output,
     output_format_option,
     verify_key_option,
 )
@@ -379,7 +379,7 @@ def writes_records(command: click.Command, name: str) -> click.Command:
     has_json = any(option.name == "as_json" for option in command.params)
 
     def callback(output_format: str | None, **options: Any) -> Any:
-        wanted = output_format or ENDINGS.get(os.path.splitext(options["output"])[1].lower(), "text")
+        wanted = format_of_output(options["output"], output_format)
         if wanted == "text":
             return inner(**options)
         from sigmastar.core.cli.printing import FIELDS, write_records  # few calls ask for records

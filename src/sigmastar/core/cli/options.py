@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable, Mapping
 from functools import reduce
 from typing import Any, TypeVar
@@ -185,6 +186,16 @@ output_format_option = click.Option(
 )
 ENDINGS = {".jsonl": "jsonl", ".ndjson": "jsonl", ".csv": "csv"}
 """Formats of outputs by the endings of their names."""
+
+
+def format_of_output(name: str, given: str | None) -> str:
+    """The format that is given, else that of the ending of a name."""
+    ending = os.path.splitext(name)[1].lower()
+    if given is None and ending == ".parquet":
+        raise click.UsageError(
+            f"{name}: Parquet is read, not written; name a .jsonl or .csv file in its place"
+        )
+    return given or ENDINGS.get(ending, "text")
 
 
 def as_toml(learned: Mapping[str, Any], model: str) -> str:
