@@ -125,7 +125,7 @@ def test_more_derivations_are_better(rng):
 
 def test_what_cannot_be_derived_is_told(rng):
     model = random_pcfg(rng)
-    with pytest.raises(InputError, match="string 2 has no derivation"):
+    with pytest.raises(InputError, match="string 2, which is empty, has no derivation"):
         learn_em([model], Strings.of([["w0"], []], alphabet=model.alphabet), 0.01)
     with pytest.raises(InputError, match="no derivations to learn from"):
         learn_supervised(model, Derivations.of([]), maximum_likelihood)
