@@ -106,4 +106,5 @@ def serving(gallery: Gallery, limits: Limits | None = None) -> Iterator[Client]:
         served.stop()
         thread.join(10)
         explorer.pool.shutdown()
+        explorer.openings.end()
         served.socket.close()

@@ -32,12 +32,15 @@ from sigmastar.explorer.guard import Guard, Limits, Refused
 from sigmastar.explorer.learning import Board
 from sigmastar.explorer.metering import Meter
 from sigmastar.explorer.openapi import document
+from sigmastar.explorer.openings import Openings
 
 Result = TypeVar("Result")
 Handler = Callable[["Explorer", Request], Awaitable[Response]]
 TYPES = {"html": "text/html", "css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
+NOT_YET = 202  # no error: browsers would report one for every time that the page asks again
 _LONGEST_TEXT = 20_000  # characters of one input
 _SLOW_CLIENT = 20.0  # seconds that a body may take to arrive
+_OPENING = 2.0  # seconds until who asks for a model that is being opened is told to ask again
 
 
 @dataclass(eq=False)
@@ -52,7 +55,21 @@ class Explorer:
 
     def __post_init__(self) -> None:
         self.pool = ThreadPoolExecutor(4, "answers")
+        self.openings = Openings()
         self.waiting = 0
+
+    async def ask(self, shown: Shown, task: Callable[[], Result]) -> Result:
+        """What a thread finds of a model, once the model is open."""
+        if not shown.is_open:
+            opening = asyncio.wrap_future(self.openings.of(shown))
+            try:
+                async with asyncio.timeout(min(self.limits.seconds, _OPENING)):
+                    await opening
+            except TimeoutError:
+                raise Refused(NOT_YET, f"{shown.name} is being opened; ask again in a moment") from None
+            except (ValueError, MemoryError, RecursionError) as problem:
+                raise _unanswered(problem) from None
+        return await self.work(task)
 
     async def work(self, task: Callable[[], Result]) -> Result:
         """What a thread finds; refused where too many wait already, given up where it takes too long."""
@@ -68,7 +85,7 @@ class Explorer:
         except TimeoutError:
             raise Refused(504, f"no answer within {self.limits.seconds:g} seconds; give less") from None
         except (ValueError, MemoryError, RecursionError) as problem:
-            raise Refused(422, " ".join(str(problem).split()) or "too large to answer") from None
+            raise _unanswered(problem) from None
 
     def _done(self) -> None:
         self.waiting -= 1
@@ -78,6 +95,10 @@ class Explorer:
         if found is None:
             raise Refused(404, f"there is no such model; there are {len(self.gallery.shown)}, counted from 0")
         return found
+
+
+def _unanswered(problem: BaseException) -> Refused:
+    return Refused(422, " ".join(str(problem).split()) or "too large to answer")
 
 
 async def models(explorer: Explorer, request: Request) -> Response:
@@ -93,12 +114,13 @@ async def learning(explorer: Explorer, request: Request) -> Response:
 
 
 async def about(explorer: Explorer, request: Request) -> Response:
-    return _json(await explorer.work(explorer.shown(request).about))
+    shown = explorer.shown(request)
+    return _json(await explorer.ask(shown, shown.about))
 
 
 async def answer(explorer: Explorer, request: Request) -> Response:
     shown, inputs = explorer.shown(request), _inputs((await _body(request)).get("inputs"))
-    return _json(await explorer.work(lambda: shown.answer(inputs)))
+    return _json(await explorer.ask(shown, lambda: shown.answer(inputs)))
 
 
 async def batch(explorer: Explorer, request: Request) -> Response:
@@ -106,7 +128,7 @@ async def batch(explorer: Explorer, request: Request) -> Response:
     if not isinstance(given, list) or len(given) > explorer.limits.batch:
         raise Refused(422, f"inputs must be a list of at most {explorer.limits.batch} objects")
     checked = [_inputs(each) for each in given]
-    return _json({"outputs": await explorer.work(lambda: shown.predict(checked))})
+    return _json({"outputs": await explorer.ask(shown, lambda: shown.predict(checked))})
 
 
 async def data(explorer: Explorer, request: Request) -> Response:
@@ -115,12 +137,12 @@ async def data(explorer: Explorer, request: Request) -> Response:
     if sort not in SORTS:
         raise Refused(422, f"sort must be one of {', '.join(SORTS)}")
     first, count = _whole(asked.get("first", "0")), _whole(asked.get("count", "200"))
-    return _json(await explorer.work(lambda: selected(shown.judged(), sort, text, first, count)))
+    return _json(await explorer.ask(shown, lambda: selected(shown.judged(), sort, text, first, count)))
 
 
 async def item(explorer: Explorer, request: Request) -> Response:
     shown, number = explorer.shown(request), _whole(request.path_params["row"])
-    judged = await explorer.work(shown.judged)
+    judged = await explorer.ask(shown, shown.judged)
     if number >= len(judged.rows):
         raise Refused(404, f"there is no such item; there are {len(judged.rows)}, counted from 0")
     row = judged.rows[number]
@@ -128,7 +150,8 @@ async def item(explorer: Explorer, request: Request) -> Response:
 
 
 async def summary(explorer: Explorer, request: Request) -> Response:
-    return _json({"views": await explorer.work(explorer.shown(request).data_summary)})
+    shown = explorer.shown(request)
+    return _json({"views": await explorer.ask(shown, shown.data_summary)})
 
 
 async def health(explorer: Explorer, request: Request) -> Response:
@@ -192,8 +215,9 @@ def _endpoint(explorer: Explorer, handler: Handler, path: str) -> Callable[[Requ
 
 async def _refused(request: Request, problem: Exception) -> Response:
     assert isinstance(problem, Refused)
-    again = {"retry-after": "1"} if problem.status == 503 else None
-    return JSONResponse({"error": problem.why}, problem.status, headers=again)
+    again = {"retry-after": "1"} if problem.status in (NOT_YET, 503) else None
+    said = "message" if problem.status == NOT_YET else "error"
+    return JSONResponse({said: problem.why}, problem.status, headers=again)
 
 
 async def _http(request: Request, problem: Exception) -> Response:

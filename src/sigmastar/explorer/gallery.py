@@ -52,6 +52,14 @@ class Shown:
     _judged: Judged | None = None
     _about: dict[str, Any] | None = None
 
+    @property
+    def is_open(self) -> bool:
+        return self._exhibit is not None
+
+    def open(self) -> None:
+        with self.lock:
+            self.exhibit()
+
     def exhibit(self) -> Exhibit:
         if self._exhibit is None:
             self._exhibit = self.opener()

@@ -135,6 +135,7 @@ def _answers(schema: Schema | None) -> Schema:
     problem = {"application/json": {"schema": _object(error={"type": "string"})}}
     return {
         "200": {"description": "The answer.", "content": {kind: {"schema": schema or {"type": "string"}}}},
+        "202": {"description": "The model is being opened: to be asked again after Retry-After seconds."},
         "default": {"description": "One line that says what is wrong.", "content": problem},
     }
 

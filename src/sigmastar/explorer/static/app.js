@@ -15,14 +15,22 @@ const CROWDED = {
 };
 const byId = (id) => document.getElementById(id);
 const [modelPicker, againstPicker, board, message, fieldsForm, tabs] = ["model", "against", "board", "message", "fields", "tabs"].map(byId);
-const abouts = new Map();
+const abouts = new Map(), opened = new Set();
 let models = [], state = {}, about = null, asked = 0, learning = null, isAsking = false, isBehind = false;
 
-async function ask(path, body) {
+const isNotYet = (answer) => answer.status === 202 || answer.status === 503;
+const pause = (seconds) => new Promise((resolve) => setTimeout(resolve, 1000 * seconds));
+
+// A model that is still being opened is asked for again, as long as somebody looks at it.
+async function ask(path, body, isWanted = () => false) {
   const options = body === undefined ? {} : { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(body) };
-  const answer = await fetch(`api/${path}`, options);
+  let answer = await fetch(`api/${path}`, options);
+  while (isNotYet(answer) && isWanted()) {
+    await pause(Number(answer.headers.get("retry-after")) || 1);
+    if (isWanted()) answer = await fetch(`api/${path}`, options);
+  }
   const found = await answer.json().catch(() => ({ error: "the server gave no answer that can be read" }));
-  if (!answer.ok) throw new Error(found.error || answer.statusText);
+  if (!answer.ok || isNotYet(answer)) throw new Error(found.error || found.message || answer.statusText);
   return found;
 }
 
@@ -55,8 +63,13 @@ function writeAddress() {
 }
 
 async function aboutOf(number) {
-  if (!abouts.has(number)) abouts.set(number, ask(`models/${number}`));
-  try { return await abouts.get(number); } catch (problem) { abouts.delete(number); throw problem; }
+  const isWanted = () => number === state.model || number === state.against;
+  if (!abouts.has(number)) abouts.set(number, ask(`models/${number}`, undefined, isWanted));
+  try {
+    const found = await abouts.get(number);
+    opened.add(number);
+    return found;
+  } catch (problem) { abouts.delete(number); throw problem; }
 }
 
 const fileName = (title) => title.toLowerCase().replace(/[^a-z0-9]+/g, "-").replace(/^-|-$/g, "") || "view";
@@ -198,7 +211,7 @@ async function answer(gold = [[], []]) {
   const turn = (asked += 1), began = performance.now();
   const numbers = state.against >= 0 ? [state.model, state.against] : [state.model];
   try {
-    const found = await Promise.all(numbers.map((number) => ask(`models/${number}/answer`, { inputs: state.inputs })));
+    const found = await Promise.all(numbers.map((number) => ask(`models/${number}/answer`, { inputs: state.inputs }, () => turn === asked)));
     if (turn !== asked || state.tab !== "ask") return;
     if (found[0].problem) return void say(found[0].problem, true);
     const without = (problem) => [el("article", { class: "card" }, el("p", { class: "empty" }, problem))];
@@ -252,7 +265,7 @@ async function watched(found) {
 async function showData() {
   busy("measuring");
   const query = new URLSearchParams({ sort: state.sort, filter: state.filter });
-  const [found, all] = await Promise.all([ask(`models/${state.model}/data?${query}`), ask(`models/${state.model}/summary`)]);
+  const [found, all] = await Promise.all(["data?" + query, "summary"].map((path) => ask(`models/${state.model}/${path}`)));
   show([{ name: about.name, views: [dataTable(found), ...all.views] }]);
   say("Choose an item to see it; headings sort.");
 }
@@ -294,7 +307,7 @@ async function render() {
   modelPicker.value = number;
   fillAgainst();
   try {
-    if (!abouts.has(number)) { busy(`opening ${models[number].name}`); board.wanted = ""; board.replaceChildren(); }
+    if (!opened.has(number)) { busy(`opening ${models[number].name}; the first time this takes a while`); board.wanted = ""; board.replaceChildren(); }
     about = await aboutOf(number);
     if (number !== state.model) return;
     fillFacts();
@@ -307,7 +320,7 @@ async function render() {
     else await answer();
     writeAddress();
   } catch (problem) {
-    say(problem.message, true);
+    if (number === state.model) say(problem.message, true);
   }
 }
 
