@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from itertools import count, product
 from pathlib import Path
 
@@ -97,6 +98,24 @@ def test_moments_agree_with_samples(make, rng):
     assert logs.mean() == pytest.approx(derivation_entropy(model), abs=4 * logs.std() / 200)
     assert divergence(model, model) == pytest.approx(0, abs=1e-12)
     assert string_entropy(model, 500, rng).value < derivation_entropy(model) + 0.5
+
+
+def test_endless_derivations_have_infinite_entropy_and_divergence():
+    rules = [Rule("S", ("S", "S")), Rule("S", (Word("a"),)), Rule("S", (Word("b"),))]
+    of = partial(ProbabilisticCFG.of_weights, Grammar.of(rules))
+    endless, other, finite = (
+        of(np.array([0.6, 0.4, 0])),
+        of(np.array([0.6, 0.2, 0.2])),
+        of(np.array([0.2, 0.8, 0])),
+    )
+    np.testing.assert_array_equal(expected_events(endless), [np.inf, np.inf, 0])
+    assert derivation_entropy(endless) == np.inf
+    assert divergence(endless, other) == divergence(endless, finite) == np.inf
+    assert divergence(endless, endless) == 0
+    assert divergence(finite, endless) > 0
+    gap = 0.2 * np.log(0.2 / 0.6) + 0.8 * np.log(0.8 / 0.4)
+    assert divergence(finite, endless) == pytest.approx(gap / (1 - 0.4))
+    assert divergence(other, finite) == np.inf
 
 
 def test_trees_and_derivations_are_two_views(rng):

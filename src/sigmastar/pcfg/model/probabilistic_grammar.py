@@ -101,7 +101,7 @@ def expected_draws(system: Any, parameters: Floats) -> Floats:
         reached = np.linalg.matrix_power(np.eye(len(means)) + (means > 0), len(means))[system.root] > 0
         inner = means[np.ix_(reached, reached)]
         if np.abs(np.linalg.eigvals(inner)).max() >= 1 - 1e-12:
-            return np.full(system.n_multinomials, np.inf)
+            return np.where(reached, np.inf, 0.0)
         draws = np.zeros(system.n_multinomials)
         draws[reached] = np.linalg.solve((np.eye(len(inner)) - inner).T, root[reached])
         return draws
@@ -223,7 +223,8 @@ def sample_strings(model: ProbabilisticGrammar, n: int, rng: np.random.Generator
 
 def expected_events(model: ProbabilisticGrammar) -> Floats:
     """E[psi_e], exactly; infinite where derivations are."""
-    return model.parameters * expected_draws(model.events, model.parameters)[model.events.owner]
+    draws = expected_draws(model.events, model.parameters)[model.events.owner]
+    return np.multiply(model.parameters, draws, out=np.zeros_like(draws), where=model.parameters > 0)
 
 
 def event_moments(model: ProbabilisticGrammar) -> Floats:
@@ -242,14 +243,14 @@ def derivation_entropy(model: ProbabilisticGrammar) -> float:
     Returns
     -------
     float
-        In nats.
+        In nats; infinite where derivations are infinite on average, and choices remain in them.
     """
     return log_loss_of(expected_events(model), model.parameters)
 
 
 def log_loss_of(counts: Floats, parameters: Floats) -> float:
-    """-sum_e counts_e log theta_e; events that do not occur do not matter."""
-    occurring = counts > 0
+    """-sum_e counts_e log theta_e; events that do not occur, or are certain, do not matter however often."""
+    occurring = (counts > 0) & (parameters != 1)
     with np.errstate(divide="ignore"):
         return float(-(counts[occurring] * np.log(parameters[occurring])).sum())
 
@@ -265,10 +266,16 @@ def divergence(truth: ProbabilisticGrammar, model: ProbabilisticGrammar) -> floa
     Returns
     -------
     float
-        In nats; infinite where the model excludes what the truth allows.
+        In nats; infinite where the model excludes what the truth allows, or where they differ in what
+        derivations draw infinitely often on average.
     """
-    counts = expected_events(truth)
-    return log_loss_of(counts, model.parameters) - log_loss_of(counts, truth.parameters)
+    draws = expected_draws(truth.events, truth.parameters)
+    allowed = truth.parameters > 0
+    with np.errstate(divide="ignore"):
+        logs = np.log(truth.parameters[allowed]) - np.log(model.parameters[allowed])
+    gaps = np.bincount(truth.events.owner[allowed], truth.parameters[allowed] * logs, len(draws))
+    differ = (draws > 0) & (gaps > 0)
+    return float((draws[differ] * gaps[differ]).sum())
 
 
 def string_entropy(model: ProbabilisticGrammar, n: int, rng: np.random.Generator) -> Estimate:
