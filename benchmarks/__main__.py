@@ -39,6 +39,7 @@ QUESTIONS = (
     "transduction",
     "grammar_induction",
     "dependency",
+    "pipelines",
     "treebank",
     "bilexical",
     "distillation",

@@ -16,6 +16,7 @@ from rich.console import Console
 from sigmastar.automata.data.pautomac import write_pautomac
 from sigmastar.automata.model.generators import make_automaton
 from sigmastar.automata.model.pautomac_machine import write_pautomac_model
+from sigmastar.dependency import DependencyTreebank
 
 ROOT = Path(__file__).resolve().parents[1]
 if not (ROOT / "benchmarks").is_dir():
@@ -297,3 +298,27 @@ def test_the_best_remedy_for_negative_values():
     floored, remedy = splearn.best_remedy(np.array([0.5, np.nan, 0.2]), np.array([1.0, 1e-9, 1.0]), solution)
     assert floored > 1.0
     assert remedy == "floor 1e-02"
+
+
+def test_text_of_a_treebank_has_no_blanks_where_writers_have_none():
+    pipelines = importlib.import_module("benchmarks.pipelines")
+    rows = [["He", "did", "n't", "(", "really", ")", "pay", "$", "5", ",", "Ann", "'s", "price", "."], ["!"]]
+    treebank = DependencyTreebank.of(
+        rows, [["X"] * len(row) for row in rows], [[0] * len(row) for row in rows]
+    )
+    assert pipelines.as_text(treebank) == "He didn't (really) pay $5, Ann's price.\n!\n"
+
+
+def test_pipelines_are_judged_by_their_slowest_seed_and_mean_gap():
+    pipelines = importlib.import_module("benchmarks.pipelines")
+
+    def row(speed: float, words: float, tags: float) -> dict:
+        shares = {"UAS": words, "UAS, gold tags": tags, "LAS": words - 0.04, "LAS, gold tags": tags - 0.03}
+        return {"unit": "treebank", "tokens/s": speed, **shares}
+
+    rows = [row(25_000.0, 0.86, 0.88), row(19_000.0, 0.87, 0.886)]
+    found = {finding.label: finding for finding in pipelines.conclude(rows)}
+    speed, gap = found["treebank: tokens per second"], found["treebank: points of UAS below gold tags"]
+    assert (speed.value, speed.verdict) == (19_000.0, "not reached")
+    assert (gap.value, gap.verdict) == (pytest.approx(1.8), "reached")
+    assert found["treebank: LAS from words"].value == pytest.approx(0.825)
