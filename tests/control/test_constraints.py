@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fuzz.mutating import alarms, limited
+from fuzz.limits import alarms, limited
 from sigmastar.automata import DFA, Strings
 from sigmastar.control import Constraint, as_constraint, avoids, contains, length, matches
 from sigmastar.core.alphabet import Alphabet

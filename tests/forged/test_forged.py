@@ -15,6 +15,7 @@ import pytest
 from forged.forging import forged
 from forged.small_models import ONE_OF_EACH_KIND, Small
 from forged.trial import cut_off, flip_bits, try_model
+from fuzz.limits import TOO_SLOW
 from sigmastar.core.errors import ModelFileError
 from sigmastar.core.family import kinds
 from sigmastar.core.model_reading import kind_of, load_model, read_header
@@ -69,6 +70,31 @@ def test_a_crash_is_a_finding_and_the_rest_goes_on(
     _, findings = try_model(small, [number], tmp_path)
     assert findings
     assert all("show MODEL: this is a bug" in finding for finding in findings)
+
+
+def test_what_the_load_caused_is_tried_in_a_process_of_its_own(
+    models: Mapping[str, Small], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    small, mark = models["function"], tmp_path / "mark"
+    array = next(iter(read_header(small.model)["arrays"]))
+
+    def run_out(words: list[str], output: Path) -> None:
+        output.write_text("")
+        if len(mark.read_bytes()) < n_times:
+            mark.write_bytes(mark.read_bytes() + b".")
+            os.kill(os.getpid(), signal.SIGPROF)
+
+    monkeypatch.setattr("forged.trial._run", run_out)
+    n_times = 1
+    mark.write_bytes(b"")
+    counts, findings = try_model(small, [4], tmp_path, arrays=[array])
+    assert mark.read_bytes() == b"."
+    assert (counts["files"], findings) == (1, [])
+    n_times = 3
+    _, (finding,) = try_model(small, [4], tmp_path, arrays=[array])
+    assert mark.read_bytes() == b"..."  # twice more
+    assert f"{TOO_SLOW}; alone: show MODEL: {TOO_SLOW}" in finding
+    assert f"--models function --arrays {array} --seed 4 --mutations 1" in finding
 
 
 def test_classes_take_no_memory_before_they_are_checked(models: Mapping[str, Small], tmp_path: Path) -> None:

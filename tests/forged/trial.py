@@ -2,7 +2,8 @@
 
 A forked process spoils arrays one after the other, and loads what it made. Where a file is accepted it runs
 `show`, `sample`, `score`, `evaluate` and `predict` on it. A crash, a traceback, an error called a bug, a raw
-warning, more than ten seconds or more than a gigabyte is a finding; the rest is left to a new process.
+warning, more than ten seconds or more than a gigabyte is a finding; the rest is left to a new process. What a
+busy machine may have caused counts where it comes back in a process that tries nothing else.
 """
 
 from __future__ import annotations
@@ -10,7 +11,6 @@ from __future__ import annotations
 import faulthandler
 import json
 import os
-import resource
 import select
 import signal
 import sys
@@ -30,12 +30,22 @@ import numpy as np
 from forged.forging import Forge
 from forged.mutations import mutated
 from forged.small_models import Small
+from fuzz.limits import (
+    CALL,
+    SECONDS,
+    TOO_LARGE,
+    TOO_SILENT,
+    TOO_SLOW,
+    Memory,
+    Patience,
+    limit_address_space,
+    may_be_the_load,
+)
 from sigmastar.cli import command
 from sigmastar.core import model_format, model_reading
 from sigmastar.core.errors import ModelFileError
 from sigmastar.core.model_reading import load_model
 
-SECONDS, PATIENCE, GIGABYTE = 10.0, 120.0, 1 << 30
 BATCH = 500  # files per process: more might take more than the gigabyte by and by
 _BAD = ("Traceback", "this is a bug", "Warning", "out of memory")
 Task = tuple[int, str]
@@ -60,26 +70,29 @@ def warm_up(models: Mapping[str, Small], folder: Path) -> None:
 
 
 def try_model(
-    small: Small, numbers: Iterable[int], folder: Path, until: float = float("inf"), most_runs: int = 10**9
+    small: Small,
+    numbers: Iterable[int],
+    folder: Path,
+    until: float = float("inf"),
+    most_runs: int = 10**9,
+    arrays: Sequence[str] | None = None,
 ) -> tuple[Counter[str], list[str]]:
-    """Every array of a model with some mutations: counts of what happened, and findings in words."""
+    """All arrays of a model, or some, with some mutations: counts of what happened, and findings in words."""
     counts, findings = Counter[str](), list[str]()
     forge = Forge.of(small.model)
     # Arrays inside: where time runs out, all of them were on trial.
-    tasks = [(number, name) for number in numbers for name in forge.arrays]
+    tasks = [(number, name) for number in numbers for name in arrays or forge.arrays]
     known = {_digest(forge.pieces({}))}  # two mutations may give the same file, or the model itself
     while tasks and time.monotonic() < until:
         trial = _Trial(small, forge, folder, known, most_runs - counts["run"])
         reports, end = trial.of(tasks[:BATCH], until)
-        for (number, name), report in zip(tasks, reports, strict=False):
-            known.add(report.digest)
+        for task, report in zip(tasks, reports, strict=False):
             counts.update(["files", report.outcome, *(["run"] if report.was_run else [])])
-            if report.finding:
-                findings.append(f"{small.model.name} {name} {number}: {report.finding}")
+            findings += trial.confirmed(task, report.finding)
+            known.add(report.digest)
         if end:  # the process ended in the file after those that it has told of
-            number, name = tasks[len(reports)]
             counts.update(["files"])
-            findings.append(f"{small.model.name} {name} {number}: {end}, {len(reports)} files before it")
+            findings += trial.confirmed(tasks[len(reports)], end)
         tasks = tasks[len(reports) + bool(end) :]
     return counts, findings
 
@@ -98,6 +111,18 @@ class _Trial(NamedTuple):
     known: set[str]
     most_runs: int
 
+    def confirmed(self, task: Task, problem: str) -> list[str]:
+        """A problem that the load did not cause, if there is one, with the command that shows it again."""
+        if problem and may_be_the_load(problem):
+            reports, alone = self.of([task], float("inf"))
+            alone = alone or "".join(report.finding for report in reports)
+            problem = alone and f"{problem}; alone: {alone}"
+        number, array = task
+        name = self.small.model.stem
+        again = f"--only forged --models {name} --arrays {array} --seed {number} --mutations 1 --seconds 1000"
+        told = f"{self.small.model.name} {array} {number}: {problem}\n        to see again: {CALL} {again}"
+        return [told] if problem else []
+
     def of(self, tasks: Sequence[Task], until: float) -> tuple[list[Report], str]:
         """What became of the files, and how the process ended where it did before its time."""
         saying, said = os.pipe()
@@ -113,7 +138,7 @@ class _Trial(NamedTuple):
                 os._exit(98)
         os.close(said)
         with os.fdopen(saying, "rb", buffering=0) as stream:
-            reports, is_silent = _heard(stream)
+            reports, is_silent = _heard(stream, child)
         if is_silent:
             os.kill(child, signal.SIGKILL)
         _, status = os.waitpid(child, 0)
@@ -121,7 +146,7 @@ class _Trial(NamedTuple):
             return reports, ""
         call = self._said.read_text()
         if is_silent:
-            return reports, f"{call}: longer than {PATIENCE:.0f} s"
+            return reports, f"{call}: {TOO_SILENT}"
         return reports, f"{call}: {self._last_words(status)}"
 
     @property
@@ -134,16 +159,19 @@ class _Trial(NamedTuple):
 
     def _last_words(self, status: int) -> str:
         if os.WIFSIGNALED(status):
-            return f"signal {os.WTERMSIG(status)}"
+            number = os.WTERMSIG(status)
+            return TOO_SLOW if number == signal.SIGPROF else f"signal {number}"
         return self._output.read_text(errors="replace")[-300:]
 
     def _try_all(self, tasks: Sequence[Task], until: float, tell: Callable[[bytes], object]) -> None:
-        known, n_run = set(self.known), 0
+        known, n_run, memory = set(self.known), 0, Memory()
         for task in tasks:
             if time.monotonic() > until:
                 return
             signal.setitimer(signal.ITIMER_PROF, SECONDS)  # of the processor: a busy machine is no finding
             report = self._tried(task, known, n_run < self.most_runs)
+            if memory.is_too_large() and not report.finding:
+                report = report._replace(finding=TOO_LARGE)
             known.add(report.digest)
             n_run += report.was_run
             tell(json.dumps(report).encode() + b"\n")
@@ -197,14 +225,16 @@ def _loaded_once() -> Iterator[None]:
         yield
 
 
-def _heard(stream: Any) -> tuple[list[Report], bool]:
+def _heard(stream: Any, process: int) -> tuple[list[Report], bool]:
     """What a process tells until it ends, and whether it was silent for too long."""
-    told = b""
-    while select.select([stream], [], [], PATIENCE)[0]:
+    told, patience = b"", Patience(process)
+    while not patience.is_over():
+        if not select.select([stream], [], [], 1.0)[0]:
+            continue
         piece = stream.read(1 << 16)
         if not piece:
             return [Report(*json.loads(line)) for line in told.splitlines()], False
-        told += piece
+        told, patience = told + piece, Patience(process)
     return [Report(*json.loads(line)) for line in told.splitlines()], True
 
 
@@ -256,9 +286,7 @@ def _acceptance(path: Path) -> str:
 def _limit() -> None:
     faulthandler.disable()  # a crash is told as a finding, not as a stack in the log of the tests
     signal.signal(signal.SIGPROF, signal.SIG_DFL)  # also inside compiled code
-    with open("/proc/self/statm") as stream:
-        now = int(stream.read().split()[0]) * resource.getpagesize()
-    resource.setrlimit(resource.RLIMIT_AS, (now + GIGABYTE, now + GIGABYTE))
+    limit_address_space()
 
 
 def _run(words: list[str], output: Path) -> None:

@@ -1,15 +1,9 @@
-"""Seeds that are right, changes of them, and how long an input may take."""
+"""Seeds that are right, and changes of them."""
 
 from __future__ import annotations
 
 import random
-import resource
-import signal
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import NamedTuple
 
-SECONDS, PATIENCE, GIGABYTE = 10, 12, 1 << 30
 MOST = 20_000  # bytes of an input
 
 SEEDS = {
@@ -85,60 +79,6 @@ PIECES = (
         b"{3}",
     ),
 )
-
-
-class Finding(NamedTuple):
-    """What went wrong, and the input that shows it."""
-
-    target: str
-    problem: str
-    content: bytes
-
-
-class TooSlow(BaseException):
-    """An input took longer than it may."""
-
-
-@contextmanager
-def alarms() -> Iterator[None]:
-    """Inside, `limited` may be used."""
-
-    def stop(*_: object) -> None:
-        raise TooSlow
-
-    before = {number: signal.signal(number, stop) for number in (signal.SIGPROF, signal.SIGALRM)}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-
-
-@contextmanager
-def limited(seconds: float) -> Iterator[None]:
-    """What takes longer is `TooSlow`: by the processor's clock, so that a busy machine is no finding, and by
-    that of the wall where nothing happens at all.
-    """
-    signal.setitimer(signal.ITIMER_PROF, seconds)
-    signal.setitimer(signal.ITIMER_REAL, PATIENCE * seconds)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_PROF, 0)
-        signal.setitimer(signal.ITIMER_REAL, 0)
-
-
-@contextmanager
-def at_most_a_gigabyte() -> Iterator[None]:
-    """What takes a gigabyte more than now is a `MemoryError`, and so a finding."""
-    with open("/proc/self/statm") as stream:
-        now = int(stream.read().split()[0]) * resource.getpagesize()
-    soft, hard = resource.getrlimit(resource.RLIMIT_AS)
-    resource.setrlimit(resource.RLIMIT_AS, (now + GIGABYTE, hard))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
 
 
 def mutated(seed: bytes, rng: random.Random) -> bytes:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import random
-import time
 from collections.abc import Iterator, Sequence
 from io import BytesIO, TextIOWrapper
 from pathlib import Path
@@ -17,7 +16,8 @@ from unittest.mock import patch
 
 import click
 
-from fuzz.mutating import SECONDS, SEEDS, Finding, TooSlow, alarms, limited, mutated
+from fuzz.mutating import SEEDS, mutated
+from fuzz.trials import Case, Target
 from sigmastar.cli import command
 from sigmastar.control.constraints import matches
 from sigmastar.core.errors import InputError
@@ -40,28 +40,31 @@ PATHS = (
 METHODS = ("GET", "POST", "POST", "POST", "PUT", "DELETE", "HEAD", "OPTIONS")
 
 
-def fuzz_arguments(n_inputs: int, seed: int, until: float) -> tuple[int, list[Finding]]:
+def arguments() -> Target:
     """Random words for every command, parsed and not run."""
-    rng = random.Random(seed)
-    commands = list(_commands(command, ()))
-    findings: list[Finding] = []
+    commands = dict(_commands(command, ()))
+    paths = list(commands)
     nothing = TextIOWrapper(BytesIO())  # `--config -` reads what stands there
-    with alarms(), patch("sys.stdin", nothing):
-        for number in range(n_inputs):
-            if number and time.monotonic() > until:
-                return number, findings
-            path, found = commands[rng.randrange(len(commands))]
-            words = [_word(found, rng) for _ in range(rng.randint(0, 6))]
-            try:
-                with limited(SECONDS), found.make_context(" ".join(path), list(words)):
-                    pass
-            except (click.ClickException, click.exceptions.Exit, click.Abort, InputError):
-                pass
-            except TooSlow:
-                findings.append(Finding("arguments", "too slow", repr((path, words)).encode()))
-            except Exception as problem:
-                findings.append(Finding("arguments", repr(problem), repr((path, words)).encode()))
-    return n_inputs, findings
+
+    def draw(rng: random.Random) -> Case:
+        path = rng.choice(paths)
+        words = [_word(commands[path], rng) for _ in range(rng.randint(0, 6))]
+        return Case(b"", {"command": path, "words": words})
+
+    def problem(case: Case) -> str:
+        path = tuple(case.how["command"])
+        try:
+            with (
+                patch("sys.stdin", nothing),
+                commands[path].make_context(" ".join(path), list(case.how["words"])),
+            ):
+                return ""
+        except (click.ClickException, click.exceptions.Exit, click.Abort, InputError):
+            return ""
+        except Exception as problem:
+            return repr(problem)
+
+    return Target("arguments", draw, problem, Case(b"", {"command": paths[0], "words": []}))
 
 
 def _commands(group: click.Group, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], click.Command]]:
@@ -99,71 +102,59 @@ def _word(found: click.Command, rng: random.Random) -> str:
     return rng.choice(values)
 
 
-def fuzz_patterns(n_inputs: int, seed: int, until: float) -> tuple[int, list[Finding]]:
+def patterns() -> Target:
     """Regular expressions of constraints, over symbols and over characters."""
-    rng, findings = random.Random(f"patterns {seed}"), list[Finding]()
-    with alarms():
-        for number in range(n_inputs):
-            if number and time.monotonic() > until:
-                return number, findings
-            pattern, alphabet = (
-                mutated(SEEDS["pattern"], rng).decode("utf-8", "replace"),
-                rng.choice(ALPHABETS),
-            )
-            try:
-                with limited(SECONDS):
-                    matches(pattern, rng.choice((None, True, False))).dfa(alphabet)
-            except InputError as problem:
-                if "\n" in str(problem):
-                    findings.append(Finding("patterns", f"not one line: {problem}", pattern.encode()))
-            except TooSlow:
-                findings.append(Finding("patterns", f"longer than {SECONDS} s", pattern.encode()))
-            except Exception as problem:
-                findings.append(Finding("patterns", repr(problem), pattern.encode()))
-    return n_inputs, findings
+
+    def draw(rng: random.Random) -> Case:
+        content = mutated(SEEDS["pattern"], rng)
+        return Case(
+            content, {"alphabet": rng.choice(ALPHABETS), "characters": rng.choice((None, True, False))}
+        )
+
+    def problem(case: Case) -> str:
+        text = case.content.decode("utf-8", "replace")
+        try:
+            matches(text, case.how["characters"]).dfa(tuple(case.how["alphabet"]))
+        except InputError as problem:
+            return f"not one line: {problem}" if "\n" in str(problem) else ""
+        except Exception as problem:
+            return repr(problem)
+        return ""
+
+    return Target("patterns", draw, problem, Case(b"ab*", {"alphabet": ALPHABETS[0], "characters": None}))
 
 
-def fuzz_requests(
-    models: Sequence[Path], data: Path, n_inputs: int, seed: int, until: float
-) -> tuple[int, list[Finding]]:
+def requests(models: Sequence[Path], data: Path) -> Target:
     """Requests to the explorer: paths, methods, bodies. No answer may be the server's own fault."""
-    rng, findings = random.Random(f"requests {seed}"), list[Finding]()
     explorer = Explorer(Gallery.of_files([str(path) for path in models], str(data)))
     app = application(explorer, TOKEN, PORT)
     for shown in explorer.gallery:
         shown.answer({"text": "a"})  # the first question compiles
+    runner = asyncio.Runner()
 
-    async def ask_all() -> int:
-        for number in range(n_inputs):
-            if number and time.monotonic() > until:
-                return number
-            method, path, body = _request(rng)
-            try:
-                with limited(SECONDS):
-                    status = await _asked(app, method, path, body)
-            except Exception as problem:
-                findings.append(Finding("requests", f"{method} {path!r}: {problem!r}", body))
-                continue
-            if status >= 500:
-                findings.append(Finding("requests", f"{method} {path!r}: {status}", body))
-        return n_inputs
-
-    with alarms():
+    def problem(case: Case) -> str:
+        method, path = case.how["method"], case.how["path"]
         try:
-            n_asked = asyncio.run(ask_all())
-        except TooSlow:
-            n_asked = 0
-            findings.append(Finding("requests", f"longer than {SECONDS} s", b""))
-    explorer.pool.shutdown()
-    return n_asked, findings
+            status = runner.run(_asked(app, method, path, case.content))
+        except Exception as problem:
+            return f"{method} {path!r}: {problem!r}"
+        return f"{method} {path!r}: {status}" if status >= 500 else ""
+
+    def close() -> None:
+        runner.close()
+        explorer.pool.shutdown()
+
+    right = Case(SEEDS["request"], {"method": "POST", "path": PATHS[0]})
+    return Target("requests", _request, problem, right, close)
 
 
-def _request(rng: random.Random) -> tuple[str, str, bytes]:
+def _request(rng: random.Random) -> Case:
     path = rng.choice(PATHS)
     body = SEEDS["batch" if path.endswith("batch") else "request"]
     if rng.random() < 0.3:
         path = mutated(path.encode(), rng).decode("utf-8", "replace")
-    return rng.choice(METHODS), path, mutated(body, rng) if rng.random() < 0.9 else body
+    how = {"method": rng.choice(METHODS), "path": path}
+    return Case(mutated(body, rng) if rng.random() < 0.9 else body, how)
 
 
 async def _asked(app: Any, method: str, path: str, body: bytes) -> int:

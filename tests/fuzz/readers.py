@@ -6,13 +6,14 @@ more than ten seconds, more than a gigabyte, a message without the file.
 
 from __future__ import annotations
 
+import os
 import random
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from fuzz.mutating import SECONDS, Finding, TooSlow, alarms, limited, mutated
+from fuzz.mutating import mutated
+from fuzz.trials import Case, Target
 from sigmastar.core.errors import InputError
 from sigmastar.core.family import load
 from sigmastar.core.skipping import reading
@@ -59,57 +60,56 @@ POLICIES: tuple[dict[str, Any], ...] = (
 FIELDS = {"records": "text", "cells": "text"}
 
 
-def fuzz_reader(
-    name: str, place: Path, seeds: dict[str, bytes], n_inputs: int, seed: int, until: float
-) -> tuple[int, list[Finding]]:
-    """Inputs that a reader got, and findings."""
-    rng, (of, where, more) = random.Random(f"{name} {seed}"), READERS[name]
+def reader(name: str, place: Path, seeds: Mapping[str, bytes]) -> Target:
+    """A reader of files."""
+    of, where, more = READERS[name]
     read: Callable[..., Any] = load(where)
-    findings: list[Finding] = []
     path = place / f"input-{name}"
-    policies = [{**policy, "fields": FIELDS.get(name)} for policy in POLICIES]
-    with alarms(), open(path, "wb", buffering=0) as stream:
-        for number in range(n_inputs):
-            if number and time.monotonic() > until:
-                return number, findings
-            content = mutated(seeds[of], rng)
-            stream.seek(0)
-            stream.truncate()
-            stream.write(content)
-            if problem := _problem(lambda: read(str(path), **more), path, rng.choice(policies)):
-                findings.append(Finding(name, problem, content))
-    return n_inputs, findings
+    stream = os.open(path, os.O_WRONLY | os.O_CREAT)  # opened once: a file is changed faster than made
+
+    def draw(rng: random.Random) -> Case:
+        content = mutated(seeds[of], rng)
+        return Case(content, rng.choice(POLICIES))
+
+    def problem(case: Case) -> str:
+        os.ftruncate(stream, 0)
+        os.pwrite(stream, case.content, 0)
+        return _problem(lambda: read(str(path), **more), path, {**case.how, "fields": FIELDS.get(name)})
+
+    return Target(name, draw, problem, Case(seeds[of]), lambda: os.close(stream))
 
 
-def fuzz_corpora(place: Path, n_inputs: int, seed: int, until: float) -> tuple[int, list[Finding]]:
+def corpora(place: Path) -> Target:
     """A corpus on disk with one of its files changed."""
-    rng, folder, text = random.Random(f"corpora {seed}"), place / "corpus", place / "text"
+    folder, text = place / "corpus", place / "text"
     text.write_text("a b a\n\nb c\n")
     build_corpus([str(text)], folder)
-    whole = {path: path.read_bytes() for path in sorted(folder.iterdir()) if path.is_file()}
-    read, findings = load("sigmastar.automata.data.corpora:read_corpus"), list[Finding]()
-    with alarms():
-        for number in range(n_inputs):
-            if number and time.monotonic() > until:
-                return number, findings
-            path = rng.choice(list(whole))
-            path.write_bytes(content := mutated(whole[path], rng))
-            if problem := _problem(lambda: read(folder), folder, {}):
-                findings.append(Finding(f"corpora {path.name}", problem, content))
-            path.write_bytes(whole[path])
-    return n_inputs, findings
+    whole = {path.name: path.read_bytes() for path in sorted(folder.iterdir()) if path.is_file()}
+    read, names = load("sigmastar.automata.data.corpora:read_corpus"), list(whole)
+
+    def draw(rng: random.Random) -> Case:
+        name = rng.choice(names)
+        return Case(mutated(whole[name], rng), {"file": name})
+
+    def problem(case: Case) -> str:
+        path = folder / case.how["file"]
+        try:
+            path.write_bytes(case.content)
+            return _problem(lambda: read(folder), folder, {})
+        finally:
+            path.write_bytes(whole[path.name])
+
+    return Target("corpora", draw, problem, Case(whole[names[0]], {"file": names[0]}))
 
 
-def _problem(read: Callable[[], Any], path: Path, policy: dict[str, Any]) -> str:
+def _problem(read: Callable[[], Any], path: Path, policy: Mapping[str, Any]) -> str:
     try:
-        with limited(SECONDS), reading(**policy):
+        with reading(**policy):
             found = read()
             if isinstance(found, Iterator):
                 list(found)
     except InputError as problem:
         return "" if str(path) in str(problem) and "\n" not in str(problem) else f"no place: {problem}"
-    except TooSlow:
-        return f"longer than {SECONDS} s"
     except Exception as problem:
         return f"{type(problem).__name__}: {problem}"
     return ""

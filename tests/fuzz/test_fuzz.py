@@ -10,12 +10,19 @@ from pathlib import Path
 import pytest
 
 from fuzz.mutating import MOST, SEEDS, mutated
-from fuzz.questions import fuzz_arguments, fuzz_patterns, fuzz_requests
-from fuzz.readers import FIELDS, READERS, fuzz_corpora, fuzz_reader
+from fuzz.questions import arguments, patterns, requests
+from fuzz.readers import FIELDS, READERS, corpora, reader
+from fuzz.trials import Target, fuzz
 from sigmastar.core.family import load
 from sigmastar.core.skipping import reading
 
 SECONDS = 1.0
+
+
+def assert_nothing_found(target: Target, n_inputs: int) -> None:
+    n_tried, findings = fuzz(target, n_inputs, 1, time.monotonic() + SECONDS)
+    assert n_tried > 0
+    assert not findings, str(findings[0])
 
 
 @pytest.fixture(scope="module")
@@ -33,9 +40,7 @@ def test_seeds_are_read(name: str, seeds: dict[str, bytes], tmp_path: Path) -> N
 
 @pytest.mark.parametrize("name", READERS)
 def test_readers(name: str, seeds: dict[str, bytes], tmp_path: Path) -> None:
-    n_inputs, findings = fuzz_reader(name, tmp_path, seeds, 200, 1, time.monotonic() + SECONDS)
-    assert n_inputs > 0
-    assert not findings, findings[:3]
+    assert_nothing_found(reader(name, tmp_path, seeds), 200)
 
 
 class _Repeating(random.Random):
@@ -59,26 +64,18 @@ def test_an_input_is_short_while_it_is_made_too() -> None:
 
 
 def test_corpora(tmp_path: Path) -> None:
-    n_inputs, findings = fuzz_corpora(tmp_path, 300, 1, time.monotonic() + SECONDS)
-    assert n_inputs > 0
-    assert not findings, findings[:3]
+    assert_nothing_found(corpora(tmp_path), 300)
 
 
 def test_arguments() -> None:
-    n_inputs, findings = fuzz_arguments(500, 1, time.monotonic() + 2 * SECONDS)
-    assert n_inputs > 0
-    assert not findings, findings[:3]
+    assert_nothing_found(arguments(), 500)
 
 
 def test_patterns() -> None:
-    n_inputs, findings = fuzz_patterns(300, 1, time.monotonic() + SECONDS)
-    assert n_inputs > 0
-    assert not findings, findings[:3]
+    assert_nothing_found(patterns(), 300)
 
 
 def test_requests(folder: Path, tmp_path: Path) -> None:
     data = tmp_path / "strings"
     data.write_text("a b\nb a\n")
-    n_inputs, findings = fuzz_requests([folder / "ngram.model"], data, 300, 1, time.monotonic() + SECONDS)
-    assert n_inputs > 0
-    assert not findings, findings[:3]
+    assert_nothing_found(requests([folder / "ngram.model"], data), 300)
