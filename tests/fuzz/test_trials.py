@@ -1,4 +1,4 @@
-"""A busy machine is no finding, a hang or waste of memory is; findings are told whole and can be seen again."""
+"""A busy machine is no finding, a hang or waste of memory is; findings are told whole and come back."""
 
 from __future__ import annotations
 
