@@ -264,6 +264,27 @@ def test_damage_is_found(text: Path, tmp_path: Path) -> None:
     assert "has 29 bytes where 30 belong" in fail("corpus", "info", tmp_path / "c")
 
 
+@pytest.mark.parametrize("command", ["info", "check", "count"])
+def test_a_file_in_place_of_a_corpus_is_told_as_such(command: str, text: Path, tmp_path: Path) -> None:
+    """And how to make a corpus of it; the message was one of a manifest below a file."""
+    line = fail("corpus", command, text)
+    assert f"{text}: is a file, and the folder of a corpus is expected; " in line
+    assert f"sigmastar corpus build {text} -o DIR makes one" in line
+    folder = build_corpus([str(text)], tmp_path / "c").folder
+    for name in ("manifest.json", "vocabulary.tsv"):
+        line = fail("corpus", command, folder / name)
+        assert f"is a file of a corpus; give its folder, {folder}\n" in line
+    assert "there is no such folder" in fail("corpus", command, text / "c")
+    with pytest.raises(InputError, match="the folder of a corpus is expected"):
+        open_corpus(text)
+
+
+def test_a_corpus_is_not_made_where_a_file_is(text: Path, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    assert "is a file; choose another name" in fail("corpus", "build", text, "-o", tmp_path / "file")
+    assert "cannot be made: Not a directory" in fail("corpus", "build", text, "-o", tmp_path / "file" / "c")
+
+
 @pytest.mark.parametrize("name", ["../00000", "", "\ud8000000", "a\0b", "a\nb"])
 def test_names_of_shards_that_no_build_gives_are_refused(name: str, text: Path, tmp_path: Path) -> None:
     corpus = build_corpus([str(text)], tmp_path / "c")

@@ -345,6 +345,7 @@ def begin_or_resume(folder: Path, build: Path, job: Mapping[str, Any]) -> bool:
     try:
         build.mkdir(parents=True, exist_ok=True)
     except OSError as problem:
-        raise InputError(f"cannot be made: {problem.strerror}", file=str(folder)) from None
+        why = "is a file; choose another name" if folder.is_file() else f"cannot be made: {problem.strerror}"
+        raise InputError(why, file=str(folder)) from None
     atomic_write_bytes(file, known.encode())
     return False

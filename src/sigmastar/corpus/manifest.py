@@ -11,6 +11,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import shlex
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -80,7 +81,7 @@ class Manifest:
                 )
             shards = tuple(ShardEntry(**shard) for shard in found.pop("shards"))
             return cls(shards=shards, sources=tuple(found.pop("sources")), **found)._checked(str(file))
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError):
             raise InputError(_why_no_corpus(folder), file=str(folder)) from None
         except (ValueError, KeyError, TypeError, AttributeError) as problem:
             if isinstance(problem, InputError):
@@ -129,6 +130,11 @@ def little(array: Any, kind: str) -> memoryview:
 def _why_no_corpus(folder: Path) -> str:
     if not folder.exists():
         return "there is no such folder; make it with sigmastar corpus build"
+    if folder.name in (MANIFEST, VOCABULARY) and (folder.parent / MANIFEST).is_file():
+        return f"is a file of a corpus; give its folder, {folder.parent}"
+    if not folder.is_dir():
+        make = f"sigmastar corpus build {shlex.quote(str(folder))} -o DIR"
+        return f"is a file, and the folder of a corpus is expected; {make} makes one of text"
     if (folder / BUILD).is_dir():
         return "the corpus is unfinished; run the same sigmastar corpus build again, which goes on with it"
     return "is no corpus: it has no manifest.json; make one with sigmastar corpus build"
