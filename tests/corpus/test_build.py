@@ -273,7 +273,7 @@ def test_a_file_in_place_of_a_corpus_is_told_as_such(command: str, text: Path, t
     folder = build_corpus([str(text)], tmp_path / "c").folder
     for name in ("manifest.json", "vocabulary.tsv"):
         line = fail("corpus", command, folder / name)
-        assert f"is a file of a corpus; give its folder, {folder}\n" in line
+        assert line.endswith(f"is a file of a corpus; give its folder, {folder}")
     assert "there is no such folder" in fail("corpus", command, text / "c")
     with pytest.raises(InputError, match="the folder of a corpus is expected"):
         open_corpus(text)
