@@ -23,8 +23,8 @@ from sigmastar import (
 from sigmastar.cli.group import commands, learners
 from sigmastar.core import habits
 from sigmastar.core.errors import InputError
+from sigmastar.core.estimator import refuse_lookalikes
 from sigmastar.core.family import families, load
-from sigmastar.core.lookalikes import refuse_lookalikes
 
 CLASSES: list[Any] = [load(place) for family in families().values() for place in family.estimators.values()]
 

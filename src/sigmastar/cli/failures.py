@@ -1,4 +1,4 @@
-"""What ends a command before its time: errors, in one line with an exit status, and signals.
+"""What ends a command early: errors, in one line with an exit status, signals, and closed streams.
 
 exit 1    the work failed: one line on standard error: where, why, and what to do
 exit 2    the call was wrong
@@ -107,6 +107,18 @@ def _called_from_native_code(frame: FrameType | None) -> bool:
             return True
         frame = frame.f_back
     return False
+
+
+def open_closed_streams() -> None:
+    """Services run commands without streams: no file may take their places, and no message may fail."""
+    for number, (name, mode) in enumerate((("stdin", "r"), ("stdout", "w"), ("stderr", "w"))):
+        if getattr(sys, name) is None:
+            flags = os.O_RDWR if name == "stderr" else os.O_RDONLY if mode == "w" else os.O_WRONLY
+            handle = os.open(os.devnull, flags)  # the wrong way round: what is asked of it is an error
+            if handle != number:
+                os.dup2(handle, number)
+                os.close(handle)
+            setattr(sys, name, os.fdopen(number, mode, closefd=False))
 
 
 class Interrupted(Exception):

@@ -22,11 +22,10 @@ from typing import Any
 import click
 
 from sigmastar import __version__
-from sigmastar.cli.failures import OF_MODEL, Interrupted, Unread, hear_signals, report
+from sigmastar.cli.failures import OF_MODEL, Interrupted, Unread, hear_signals, open_closed_streams, report
 from sigmastar.core.cli.options import (
     DATA_OPTIONS,
     WATCH_OPTIONS,
-    format_of_output,
     output_format_option,
     verify_key_option,
 )
@@ -58,6 +57,7 @@ ON_MODELS = {name: Command(f"{__name__}:{name}", summary) for name, summary in _
 _ON_DATA = ("evaluate", "score", "predict")
 _RECORDS = ("predict", "score", "sample")
 _OF_POLICY = ("encoding", "on_error", "bare_words", "fields")
+_ENDINGS = {".jsonl": "jsonl", ".ndjson": "jsonl", ".csv": "csv"}  # of outputs, and their formats
 _SHOWN = 5  # records that were left out
 
 _FIRST = {
@@ -379,7 +379,7 @@ def writes_records(command: click.Command, name: str) -> click.Command:
     has_json = any(option.name == "as_json" for option in command.params)
 
     def callback(output_format: str | None, **options: Any) -> Any:
-        wanted = format_of_output(options["output"], output_format)
+        wanted = _format_of_output(options["output"], output_format)
         if wanted == "text":
             return inner(**options)
         from sigmastar.core.cli.printing import FIELDS, write_records  # few calls ask for records
@@ -390,6 +390,16 @@ def writes_records(command: click.Command, name: str) -> click.Command:
 
     found.callback = callback
     return found
+
+
+def _format_of_output(name: str, given: str | None) -> str:
+    """The format that is given, else that of the ending of a name."""
+    ending = os.path.splitext(name)[1].lower()
+    if given is None and ending == ".parquet":
+        raise click.UsageError(
+            f"{name}: Parquet is read, not written; name a .jsonl or .csv file in its place"
+        )
+    return given or _ENDINGS.get(ending, "text")
 
 
 def watchable(command: click.Command) -> click.Command:
@@ -427,22 +437,10 @@ def corpus() -> None:
     """Corpora on disk: shards of integers, which commands on strings take in place of a file."""
 
 
-def _open_closed_streams() -> None:
-    """Services run commands without streams: no file may take their places, and no message may fail."""
-    for number, (name, mode) in enumerate((("stdin", "r"), ("stdout", "w"), ("stderr", "w"))):
-        if getattr(sys, name) is None:
-            flags = os.O_RDWR if name == "stderr" else os.O_RDONLY if mode == "w" else os.O_WRONLY
-            handle = os.open(os.devnull, flags)  # the wrong way round: what is asked of it is an error
-            if handle != number:
-                os.dup2(handle, number)
-                os.close(handle)
-            setattr(sys, name, os.fdopen(number, mode, closefd=False))
-
-
 def main() -> None:
     """The entry point of the command `sigmastar`."""
     try:
-        _open_closed_streams()
+        open_closed_streams()
         hear_signals()
         command(prog_name="sigmastar")
     except BaseException as problem:  # a signal before the work or after it, or what it made of a lock there

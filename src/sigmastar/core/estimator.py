@@ -31,7 +31,7 @@ from __future__ import annotations
 import inspect
 import os
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Set
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import wraps
@@ -42,10 +42,9 @@ import numpy as np
 
 from sigmastar import __version__
 from sigmastar.core import plain_kernels
-from sigmastar.core.errors import ModelFileError, NotFittedError
+from sigmastar.core.errors import InputError, ModelFileError, NotFittedError
 from sigmastar.core.family import families
 from sigmastar.core.family import load as load_place
-from sigmastar.core.lookalikes import refuse_lookalikes, rows_of
 from sigmastar.core.model_reading import load_model, read_header, save_model
 from sigmastar.core.notebook import Shown, estimator_card
 from sigmastar.core.progress import Progress, announced, told
@@ -55,6 +54,7 @@ RandomState = int | np.random.Generator | None
 Self = TypeVar("Self", bound="Estimator")
 Choice = TypeVar("Choice")
 _LEARNING = ("fit", "partial_fit")
+_OF_TEXT = ("text", "tokens", "words", "sentence", "sentences", "string", "strings")  # columns, by name
 _MOST = 1000  # entries of a list that is worth keeping in a file
 
 
@@ -265,6 +265,33 @@ def _refusing_lookalikes(method: Callable[..., Any]) -> Callable[..., Any]:
         return method(self, X, *arguments, **options)
 
     return checked
+
+
+def rows_of(given: Any) -> Any:
+    """The rows of a column of pyarrow as lists, text and numbers; all else as it is.
+
+    Items of such a column are scalars of Arrow, which look like lists and text and are neither.
+    """
+    is_column = type(given).__module__.startswith("pyarrow") and hasattr(given, "null_count")
+    return given.to_pylist() if is_column else given
+
+
+def refuse_lookalikes(X: Any, method: str = "fit") -> None:
+    """Refuse tables, mappings and sets in place of lists, with what to pass to the method instead."""
+    if hasattr(X, "columns") and (hasattr(X, "iloc") or hasattr(X, "__dataframe__")):
+        raise InputError(f"X is a table; pass one column of it, as in {method}(X[{_text_column(X)!r}])")
+    if isinstance(X, Mapping):
+        parts = [key for key in X if hasattr(X[key], "column_names")]
+        lists = f"X[{parts[0]!r}][{_text_column(X[parts[0]])!r}]" if parts else "list(X.values())"
+        raise InputError(f"X is a mapping; pass a list, as in {method}({lists})")
+    if isinstance(X, Set):
+        raise InputError(f"X is a set, which has no fixed order; pass a list, as in {method}(sorted(X))")
+
+
+def _text_column(table: Any) -> str:
+    """The column that most likely holds strings: by its name, else the first."""
+    names = map(str, table.column_names if hasattr(table, "column_names") else table.columns)  # of Arrow too
+    return next(iter(sorted(names, key=lambda name: name not in _OF_TEXT)), "text")
 
 
 @dataclass(eq=False, repr=False, kw_only=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Callable, Mapping
 from functools import reduce
 from typing import Any, TypeVar
@@ -184,18 +183,6 @@ output_format_option = click.Option(
     type=click.Choice(["text", "jsonl", "csv"]),
     help="Format of the output  [default: jsonl or csv by the ending of --output, else text]",
 )
-ENDINGS = {".jsonl": "jsonl", ".ndjson": "jsonl", ".csv": "csv"}
-"""Formats of outputs by the endings of their names."""
-
-
-def format_of_output(name: str, given: str | None) -> str:
-    """The format that is given, else that of the ending of a name."""
-    ending = os.path.splitext(name)[1].lower()
-    if given is None and ending == ".parquet":
-        raise click.UsageError(
-            f"{name}: Parquet is read, not written; name a .jsonl or .csv file in its place"
-        )
-    return given or ENDINGS.get(ending, "text")
 
 
 def as_toml(learned: Mapping[str, Any], model: str) -> str:

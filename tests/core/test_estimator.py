@@ -14,7 +14,7 @@ from sigmastar import (
     SpectralTransducer,
     SpectralTreebankGrammar,
 )
-from sigmastar.core.lookalikes import rows_of
+from sigmastar.core.estimator import rows_of
 
 WORDS, TAGS = [["the", "dog"], ["a", "cat"]] * 10, [["D", "N"]] * 20
 INPUTS, OUTPUTS = ["ab", "ba"] * 10, ["AB", "BA"] * 10
