@@ -35,6 +35,17 @@ def test_the_time_left_follows_from_the_share_that_is_done() -> None:
     assert outlook.seconds_left(1.5) == 0.0
 
 
+def test_what_comes_before_work_with_shares_does_not_count() -> None:
+    clock = Clock()
+    outlook = Outlook(clock)
+    clock.now += 50.0  # a sum without progress
+    assert outlook.seconds_left(0.0) is None
+    clock.now += 1.0
+    assert outlook.seconds_left(0.1) is None
+    clock.now += 4.0
+    assert outlook.seconds_left(0.2) == pytest.approx(20.0)
+
+
 def test_long_work_is_told_once_and_short_work_never(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -328,7 +328,7 @@ def _reported(say: Say) -> Say:
 
 
 class Outlook:
-    """How long work will take.
+    """How long work will take, at its speed since now or since it said that none of it is done.
 
     Parameters
     ----------
@@ -342,6 +342,8 @@ class Outlook:
 
     def seconds_left(self, done: float | None) -> float | None:
         """An estimate from the share that is done; None where it would rest on too little."""
+        if done == 0.0:
+            self.begin = self.clock()
         passed = self.clock() - self.begin
         if done is None or done < _LEAST_SHARE or passed < _LEAST_SECONDS:
             return None
