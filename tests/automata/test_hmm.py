@@ -19,7 +19,6 @@ from sigmastar.automata.model.generators import make_automaton, make_hmm
 from sigmastar.automata.model.hmm_conversion import (
     Hmm,
     from_hmm,
-    from_pfa,
     normalize_stochastic,
     require_stochastic,
     to_hmm,
@@ -60,7 +59,7 @@ def test_pfa_of_an_hmm(seed, n):
 def test_states_that_only_stop_become_hmm_states_too():
     transitions = np.zeros((2, 2, 2))
     transitions[1, 0, 1] = 1.0
-    automaton = from_pfa(Alphabet("ab"), np.array([1.0, 0.0]), transitions, np.array([0.0, 1.0]))
+    automaton = WeightedAutomaton(Alphabet("ab"), np.array([1.0, 0.0]), transitions, np.array([0.0, 1.0]))
     strings, values = values_up_to(automaton, 3)
     np.testing.assert_allclose(from_hmm(to_hmm(automaton)).value(strings), values)
     assert values.sum() == pytest.approx(1.0)
@@ -97,7 +96,7 @@ def test_what_is_not_stochastic_is_refused(rng):
     with pytest.raises(ValueError, match="signed weights"):
         to_hmm(signed(rng, 2))
     with pytest.raises(ValueError, match="not a proper probabilistic automaton"):
-        from_pfa(good.alphabet, good.initial, 0.5 * good.transitions, good.final)
+        to_hmm(WeightedAutomaton(good.alphabet, good.initial, 0.5 * good.transitions, good.final))
     with pytest.raises(ValueError, match="total mass 2 is not 1"):
         to_pfa(2.0 * good)
     with pytest.raises(ValueError, match="emission must be non-negative"):

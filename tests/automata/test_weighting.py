@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from sigmastar.automata.counts.bases import SUBSTRING, all_up_to
-from sigmastar.automata.counts.block_smoothing import Weights, count_weights, exact_blocks, scale_by_counts
+from sigmastar.automata.counts.block_smoothing import count_weights, exact_blocks, scale_by_counts
 from sigmastar.automata.counts.on_basis import count_strings
 from sigmastar.automata.data.strings import Strings
 from sigmastar.automata.model.automaton import WeightedAutomaton
@@ -56,14 +56,6 @@ def test_empty_rows_keep_a_finite_weight() -> None:
 def test_a_pseudo_count_tempers_rare_rows() -> None:
     weights = count_weights(blocks_of_matrix(np.diag([8.0, 0.0])), pseudo_count=1.0, power=1.0)
     np.testing.assert_allclose(weights.outside["string"], [1 / 9, 1.0])
-
-
-def test_weights_compose_in_any_order(rng: np.random.Generator) -> None:
-    blocks = blocks_of_matrix(rng.random((4, 3)))
-    one, other = (Weights({"string": rng.random(4)}, {"string": rng.random(3)}) for _ in range(2))
-    expected = one(other(blocks)).matrices["string"]
-    for composed in (one.then(other), other.then(one)):
-        np.testing.assert_allclose(composed(blocks).matrices["string"], expected)
 
 
 def test_scaling_leaves_the_function_and_changes_the_truncation(rng: np.random.Generator) -> None:

@@ -53,8 +53,9 @@ def test_counts_back_off_to_smaller_tuples() -> None:
         ("a", "b", "of", "c"),
         ("a", "b", "at", "c"),
     ]
-    found = BackedOffCounts.of(train).probabilities(Quadruples.of(asked))
-    assert found.tolist() == pytest.approx([0.0, 0.5, 1.0, 2 / 3])
+    found = BackedOffCounts.of(train).log_odds(Quadruples.of(asked))
+    shares = np.array([0.5 / 2, 1.5 / 3, 1.5 / 2, 2.5 / 4])  # of 0 in 1, 1 in 2, 1 in 1, 2 in 3
+    np.testing.assert_allclose(found, np.log(shares / (1 - shares)))
 
 
 def test_numbers_are_one_word() -> None:

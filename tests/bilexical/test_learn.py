@@ -33,9 +33,13 @@ def pairs(vectors: Vectors) -> Pairs:
     return Pairs.of(drawn)
 
 
+def _loss(pairs: Pairs, vectors: Vectors) -> ConditionalLoss:
+    return ConditionalLoss(vectors.rows(pairs.modifiers), vectors.rows(pairs.heads), pairs.counts)
+
+
 def test_the_loss_is_the_mean_negative_log_likelihood(pairs: Pairs, vectors: Vectors) -> None:
     rng = np.random.default_rng(0)
-    loss, matrix = ConditionalLoss.of(pairs, vectors), rng.standard_normal((8, 8))
+    loss, matrix = _loss(pairs, vectors), rng.standard_normal((8, 8))
     scores = vectors.rows(pairs.heads) @ matrix.T @ vectors.rows(pairs.modifiers).T
     logs = scores - np.log(np.exp(scores).sum(axis=1, keepdims=True))
     assert loss.value(matrix) == pytest.approx(-(pairs.counts.toarray() * logs).sum() / pairs.n_pairs)
@@ -43,7 +47,7 @@ def test_the_loss_is_the_mean_negative_log_likelihood(pairs: Pairs, vectors: Vec
 
 def test_gradients_are_slopes(pairs: Pairs, vectors: Vectors) -> None:
     rng = np.random.default_rng(0)
-    loss, matrix = ConditionalLoss.of(pairs, vectors), rng.standard_normal((8, 8))
+    loss, matrix = _loss(pairs, vectors), rng.standard_normal((8, 8))
     _, gradient = loss.value_and_gradient(matrix)
     direction = rng.standard_normal((8, 8))
     slope = (loss.value(matrix + 1e-6 * direction) - loss.value(matrix - 1e-6 * direction)) / 2e-6

@@ -78,7 +78,6 @@ def test_plain_steps(seed: int) -> None:
     np.testing.assert_allclose(climb.evaluated[1], before[1])
     np.testing.assert_allclose(iterate(tosses.problem(), START, 4)[1], model[1])
     assert climb.best is climb.latest
-    assert not climb.is_held_out
 
 
 @given(seeds, st.integers(1, 6))
@@ -137,7 +136,6 @@ def test_the_best_by_held_out_data_is_kept() -> None:
     assert (climb.best, climb.score, climb.n_iterations) == (2, 5.0, 4)
     assert climb.finished
     assert climb.run(5) is climb
-    assert climb.is_held_out
 
 
 def test_checks_every_few_iterations_and_at_the_end() -> None:

@@ -20,7 +20,6 @@ from sigmastar.core.figures import (
     MissingMatplotlibError,
     new_figure,
     plot_learning_curves,
-    to_png,
     to_svg,
 )
 
@@ -145,10 +144,6 @@ def test_svg_references_resolve():
     assert all(c[5:-1] in ids for c in clips if c)
     assert any(hrefs)
     assert any(clips)
-
-
-def test_png_is_a_png():
-    assert to_png(plot_spectrum(EVIDENCE), 50).startswith(b"\x89PNG")
 
 
 def test_without_matplotlib_the_remedy_is_named(monkeypatch):

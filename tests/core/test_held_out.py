@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sigmastar.core.held_out import Split, Tails, folds, hold_out, n_held, split, tails
+from sigmastar.core.held_out import folds, n_held, split, tails
 
 seeds, sizes = st.integers(0, 10**6), st.integers(0, 60)
 
@@ -28,8 +28,6 @@ def test_nothing_to_spare(rng: np.random.Generator) -> None:
     assert split(100, rng, share=0.0) is None
     assert split(9, rng, least=10) is None
     assert tails(np.array([0, 3, 5])) is None
-    assert hold_out(np.array([0, 5]), rng) is None
-    assert hold_out(np.array([0]), rng) is None
     assert folds(1, rng, 3) == []
 
 
@@ -62,11 +60,10 @@ def test_tails_up_to_a_number_of_positions() -> None:
     assert found.lengths.tolist() == [50]
 
 
-def test_one_long_string_is_cut_by_position(rng: np.random.Generator) -> None:
-    found = hold_out(np.array([0, 200]), rng)
-    assert isinstance(found, Tails)
+def test_one_long_string_is_cut_by_position() -> None:
+    found = tails(np.array([0, 200]))
+    assert found is not None
     assert found.cuts.tolist() == [180]
-    assert isinstance(hold_out(np.arange(30), rng), Split)
 
 
 @given(seeds, st.integers(2, 40), st.integers(2, 6))

@@ -8,12 +8,31 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pcfg.random_grammars import random_hmm, random_pcfg
-from sigmastar.pcfg.data.binary_form import BinaryForm, binary_grammar
+from sigmastar.pcfg.data.binary_form import BinaryForm
 from sigmastar.pcfg.data.events import EventSystem
+from sigmastar.pcfg.data.rules import Grammar, Part, Rule
 from sigmastar.pcfg.model.pcfg import ProbabilisticCFG
 from sigmastar.pcfg.model.probabilistic_grammar import log_probability_of, sample_derivations
 
 seeds = st.integers(0, 10_000)
+
+
+def binary_grammar(grammar: Grammar) -> Grammar:
+    """The context-free grammar whose events are the normal form of this grammar's.
+
+    A -> A[1], A[i] -> alpha_i, A[i] -> A[i + 1], and A[N] -> alpha_N.
+    """
+    rules = list[Rule]()
+    for k, left in enumerate(grammar.nonterminals):
+        own = grammar.rules[grammar.offsets[k] : grammar.offsets[k + 1]]
+        names = [f"{left}[{i}]" for i in range(1, len(own) + 1)]
+        rules.append(Rule(left, (names[0],)))
+        for i, rule in enumerate(own):
+            rules.append(Rule(names[i], rule.right))
+            if i + 1 < len(own):
+                following: tuple[Part, ...] = (names[i + 1],)
+                rules.append(Rule(names[i], following))
+    return Grammar.of(rules, grammar.start)
 
 
 @settings(max_examples=30)

@@ -34,7 +34,6 @@ from sigmastar.pcfg.theory.bounds import (
     latent_pcfg_samples,
     level,
     log_excess,
-    margin,
     multiplicative_samples,
     multiplicative_samples_from_strings,
     tail,
@@ -46,7 +45,7 @@ HALF = Assumptions(2.0, 1.0, 0.25, 0.5, 4.0)
 def test_constants_by_hand():
     assert level(math.log(1000), 10, 1.5) == pytest.approx(1.5 * 10 * 6.907755**3, rel=1e-6)
     assert tail(1000, 10, 1.5) == pytest.approx(10 * 6.907755**2 / (10**4.5 - 1), rel=1e-6)
-    assert margin(100, 1.5) == pytest.approx(1e-3)
+    assert margin_of(100, 1.5) == pytest.approx(1e-3)
     first = math.floor(math.log(1000) ** 2) + 1
     tail_sum = sum(k * 0.5**k for k in range(first, first + 200))
     assert math.exp(log_excess(math.log(1000), 1.5, HALF)) == pytest.approx(1.5 * math.log(1000) * tail_sum)
@@ -144,7 +143,7 @@ def test_approximations_are_proper(make):
             other = truth.events.normalized(
                 rng.exponential(size=truth.events.n_events) ** 8
             )  # near the borders
-            moved = form.probabilities(form.truncated(form.sticks(other), margin(m, s)))
+            moved = form.probabilities(form.truncated(form.sticks(other), margin_of(m, s)))
             truth.events.require_distributions(moved)
             losses = drawn.sums(-np.log(moved))
             excess = np.where(losses >= level(math.log(m), n_events, s), losses, 0).mean()

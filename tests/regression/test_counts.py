@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -44,7 +43,6 @@ def test_orbits_are_the_entries_of_equal_yield(words: set[str], whole: bool) -> 
     assert len({next(iter(group)) for group in groups.values()}) == len(groups)
 
 
-def test_means_are_over_orbits() -> None:
+def test_sizes_are_of_orbits() -> None:
     entries = HankelEntries.of(Strings.of(["ab", "b"]), most_entries=0)
     assert entries.sizes.tolist() == [3, 2]
-    np.testing.assert_allclose(entries.means(np.array([1.0, 2.0, 6.0, 4.0, 6.0])), [3.0, 5.0])

@@ -215,13 +215,8 @@ class BackedOffCounts:
                 total[key] = total.get(key, 0) + 1
         return cls(to_noun, total)
 
-    def probabilities(self, quadruples: Quadruples) -> Floats:
-        """The plain share of the level that decides, as Collins and Brooks have it; else one half."""
-        nouns, totals = self._deciding(quadruples)
-        return np.where(totals > 0, nouns / np.maximum(totals, 1), 0.5)
-
     def log_odds(self, quadruples: Quadruples) -> Floats:
-        """As above with half an item added on either side, so that one item is not certainty."""
+        """Those of the level that decides; half an item on either side, so that one item is not certainty."""
         nouns, totals = self._deciding(quadruples)
         return np.log((nouns + 0.5) / (totals - nouns + 0.5))
 

@@ -309,11 +309,6 @@ class Climb(Generic[Model, Counts]):
     def n_iterations(self) -> int:
         return len(self.log_likelihoods)
 
-    @property
-    def is_held_out(self) -> bool:
-        """Whether `score` is evidence from data that were not learnt from."""
-        return self.problem.held_out is not None
-
     def run(
         self,
         n_iterations: int,

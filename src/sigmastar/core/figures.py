@@ -111,12 +111,6 @@ def to_svg(figure: Figure, label: str = "") -> str:
     return _embeddable(text[text.index("<svg") :], label)
 
 
-def to_png(figure: Figure, dots_per_inch: float = 144) -> bytes:
-    buffer = io.BytesIO()
-    figure.savefig(buffer, format="png", dpi=dots_per_inch, metadata={"Software": None})
-    return buffer.getvalue()
-
-
 def css_colour(colour: str) -> str:
     """A palette colour as a CSS variable that falls back to it."""
     return f"var({VARIABLES[colour]}, {colour})"

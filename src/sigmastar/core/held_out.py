@@ -139,31 +139,6 @@ def tails(offsets: Int64s, share: float = SHARE, most: int | None = None) -> Tai
     return Tails(np.asarray(offsets, dtype=np.int64), np.asarray(offsets[1:] - sizes, dtype=np.int64))
 
 
-def hold_out(
-    offsets: Int64s,
-    rng: np.random.Generator,
-    share: float = SHARE,
-    most: int | None = ENOUGH,
-    least: int = FEW,
-) -> Split | Tails | None:
-    """Items where there are enough of them, else tails of sequences, else nothing.
-
-    Parameters
-    ----------
-    offsets
-        Where the sequences begin and end; each one is an item.
-    rng, share, most, least
-        As of `split`.
-
-    Returns
-    -------
-    Split, Tails or None
-        None where nothing can be held out: then no score may be called held-out.
-    """
-    found = split(len(offsets) - 1, rng, share, most, least)
-    return tails(offsets, share) if found is None and share > 0.0 else found
-
-
 def folds(
     n_items: int,
     rng: np.random.Generator,

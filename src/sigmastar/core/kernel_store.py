@@ -33,12 +33,11 @@ from typing import Any, NamedTuple, TypeVar
 
 import numba
 import numpy as np
-from numba.core import compiler, event, serialize
+from numba.core import compiler, serialize
 from numba.core.runtime import nrt
 from numba.misc import appdirs
 
 _config: Any = numba.config
-_event: Any = event
 _CompileResult: Any = compiler.CompileResult
 _llvm: Any = sys.modules["llvmlite.binding"]  # numba has imported it
 _runtime: Any = nrt.rtsys

@@ -3,11 +3,9 @@
     max over w >= 0, sum w = 1     sum_i c_i log sum_k w_k p_k(i)  +  s sum_k prior_k log w_k
 
 p_k(i) is what predictor k gives to held-out event i, which was met c_i times; the prior counts for s events.
-Expectation-maximization climbs it a round at a time (`weights_by_em`); Newton's steps on
+Newton's steps solve it (`mixture_weights`) without the constraint that weights sum to one:
 
-    sum_i c_i log (P w)_i + sum_k a_k log w_k - (sum c + sum a) sum_k w_k,     a = s prior,     w >= 0
-
-whose maximum sums to one by itself, solve it (`mixture_weights`).
+    max over w >= 0     sum_i c_i log (P w)_i + sum_k a_k log w_k - (sum c + sum a) sum_k w_k,     a = s prior
 
 Two predictors that are mixed at rates of their own in cells of events are one such problem per cell. Each
 cell is drawn to the rate of its group, each group to that of the next (`rates_by_level`):
@@ -137,57 +135,6 @@ class _Concave:
                 return moved
             size /= 2
         return None
-
-
-def weights_by_em(
-    likelihoods: Floats,
-    counts: Floats | None = None,
-    prior: Floats | None = None,
-    strength: float = 0.0,
-    n_rounds: int = 50,
-) -> Floats:
-    """The weights after some rounds of expectation-maximization from the prior.
-
-    Parameters
-    ----------
-    likelihoods, counts, prior, strength
-        As of `mixture_weights`.
-    n_rounds
-        Few of them stop early, and leave the weights near the prior.
-
-    Returns
-    -------
-    Floats
-        A weight per predictor; they sum to one.
-    """
-    n_predictors, n_events = likelihoods.shape
-    share = np.full(n_predictors, 1.0 / n_predictors) if prior is None else np.asarray(prior, float)
-    if n_events == 0:
-        return share.copy()
-    c = np.ones(n_events) if counts is None else np.asarray(counts, dtype=np.float64)
-    return _climb_weights(c, np.ascontiguousarray(likelihoods.T), share, float(strength), n_rounds)
-
-
-@fast_kernel
-def _climb_weights(
-    counts: Floats, likelihoods: Floats, prior: Floats, strength: float, n_rounds: int
-) -> Floats:
-    """The weights of any number of predictors; `likelihoods` are events x predictors."""
-    n_events, n = likelihoods.shape
-    total, weights, sums = strength + counts.sum(), prior.copy(), np.zeros(n)
-    for _ in range(n_rounds):
-        for k in range(n):
-            sums[k] = strength * prior[k]
-        for event in range(n_events):
-            mixed = 0.0
-            for k in range(n):
-                mixed += weights[k] * likelihoods[event, k]
-            share = counts[event] / mixed
-            for k in range(n):
-                sums[k] += share * weights[k] * likelihoods[event, k]
-        for k in range(n):
-            weights[k] = sums[k] / total
-    return weights
 
 
 _LEAST = 1e-9  # a rate of exactly 0 or 1 has no slope

@@ -96,7 +96,6 @@ class Level:
     counts: Floats
     strength: Strength
     lift: Lift = np.asarray
-    axis: Axis = -1
 
 
 def rows(numbers: Array) -> Lift:
@@ -129,7 +128,7 @@ def chain(coarsest: Floats, levels: Iterable[Level]) -> list[Floats]:
     found: list[Floats] = []
     for level in levels:
         coarse = level.lift(found[-1] if found else coarsest)
-        found.append(towards(level.counts, coarse, level.strength, level.axis))
+        found.append(towards(level.counts, coarse, level.strength))
     return found
 
 

@@ -78,19 +78,19 @@ def indices(*shape: Size, of: str, least: int = 0, type: str = "int32") -> Array
     return ArrayPart((type,), shape, least, of)
 
 
-def rising(*shape: Size, of: str, type: str = "int64") -> ArrayPart:
+def rising(*shape: Size, of: str) -> ArrayPart:
     """Sorted indices, none of them twice."""
-    return ArrayPart((type,), shape, 0, of, order="rising")
+    return ArrayPart(("int64",), shape, 0, of, order="rising")
 
 
-def row_starts(rows: str, of: str, type: str = "int64") -> ArrayPart:
+def row_starts(rows: str, of: str) -> ArrayPart:
     """Where each of `rows` begins in arrays of length `of`, and where the last one ends."""
-    return ArrayPart((type,), (f"{rows}+1",), 0, of, order="starts")
+    return ArrayPart(("int64",), (f"{rows}+1",), 0, of, order="starts")
 
 
-def parents(size: str, type: str = "int32") -> ArrayPart:
+def parents(size: str) -> ArrayPart:
     """The place above each place of a trie: before it; the first is its own."""
-    return ArrayPart((type,), (size,), 0, size, order="parents")
+    return ArrayPart(("int32",), (size,), 0, size, order="parents")
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from sigmastar.automata.data.strings import PrefixTrie, Strings
 from sigmastar.automata.kernels.values import gap_nodes
 from sigmastar.core.alphabet import Alphabet
-from sigmastar.core.arrays import Floats, Int64s
+from sigmastar.core.arrays import Int64s
 
 MOST_ENTRIES = 250_000
 """Matrices of up to this many entries are tied as a whole."""
@@ -58,10 +58,6 @@ class HankelEntries:
     def sizes(self) -> Int64s:
         """How many entries each orbit has."""
         return np.bincount(self.orbits, minlength=self.n_strings)
-
-    def means(self, values: Floats) -> Floats:
-        """The mean of each orbit, of values at the entries."""
-        return np.bincount(self.orbits, values, minlength=self.n_strings) / np.maximum(self.sizes, 1)
 
     def _with_unobserved(self) -> HankelEntries:
         """All entries of the matrix; those alone in their orbit are tied to nothing and left out."""

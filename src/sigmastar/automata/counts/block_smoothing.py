@@ -148,13 +148,6 @@ class Weights:
     def __call__(self, blocks: Blocks) -> Blocks:
         return blocks.weighted(self.outside, self.inside)
 
-    def then(self, other: Weights) -> Weights:
-        """Both in one step; the order makes no difference."""
-        return Weights(
-            {sort: weight * other.outside[sort] for sort, weight in self.outside.items()},
-            {sort: weight * other.inside[sort] for sort, weight in self.inside.items()},
-        )
-
 
 def count_weights(blocks: Blocks, pseudo_count: float = 0.0, power: float = 0.5) -> Weights:
     """1 / (sum + pseudo_count)^power for each row and column, in the units of the blocks.

@@ -1,6 +1,6 @@
 """Distances between functions on strings, and whether they are equal.
 
-    <f, g> = sum over x of f(x) g(x) = initial_f . X . initial_g,   X = final_f final_g^T + sum_a A_a X B_a^T
+    |f|^2 = sum over x of f(x)^2 = initial . X . initial,     X = final final^T + sum_a A_a X A_a^T
 
 Two functions are equal if their difference is zero on the strings whose forward vectors span all
 others; found breadth-first, the first string on which they differ is a shortest one (Schutzenberger
@@ -27,7 +27,7 @@ from scipy.linalg import qr
 from sigmastar.automata.data.strings import Strings
 from sigmastar.automata.model.algebra import difference
 from sigmastar.automata.model.automaton import WeightedAutomaton
-from sigmastar.automata.model.minimize import observe_gramian, solve_series, square_summable
+from sigmastar.automata.model.minimize import observe_gramian, square_summable
 from sigmastar.automata.model.sequence import SequenceModel
 from sigmastar.core.alphabet import Alphabet, Symbol
 from sigmastar.core.arrays import Floats, Int64s
@@ -35,14 +35,6 @@ from sigmastar.core.arrays import Floats, Int64s
 Word = tuple[int, ...]
 
 _ROUNDING = 1e-12  # a vector so much smaller than the operator that made it stands for zero
-
-
-def l2_inner(first: WeightedAutomaton, second: WeightedAutomaton) -> float:
-    """The sum over all strings of the product of two functions that are both in l2."""
-    first, second = square_summable(first), square_summable(second)
-    second = second.over(first.alphabet)  # where a symbol is known to one only, the product is zero
-    sums = solve_series(first.transitions, second.transitions, np.outer(first.final, second.final))
-    return float(first.initial @ sums @ second.initial)
 
 
 def l2_norm(automaton: WeightedAutomaton) -> float:

@@ -168,11 +168,6 @@ def hmm_arrays(automaton: WeightedAutomaton) -> dict[str, NDArray[np.float32]]:
     return {name: array.astype(np.float32) for name, array in arrays.items()}
 
 
-def from_pfa(alphabet: Alphabet, initial: Floats, transitions: Floats, stop: Floats) -> WeightedAutomaton:
-    """A proper probabilistic automaton from its probabilities, checked."""
-    return require_stochastic(WeightedAutomaton(alphabet, initial, transitions, stop))
-
-
 def to_pfa(automaton: WeightedAutomaton, tolerance: float = 1e-9) -> WeightedAutomaton:
     """The proper probabilistic automaton of a distribution given by non-negative weights."""
     if automaton.is_stochastic(tolerance):

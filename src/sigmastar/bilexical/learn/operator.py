@@ -54,17 +54,6 @@ class ConditionalLoss:
     counts: sparse.csr_array  # heads x modifiers
     dtype: type[np.floating[Any]] = np.float64
 
-    @classmethod
-    def of(
-        cls, pairs: Pairs, vectors: Vectors, dtype: type[np.floating[Any]] = np.float64
-    ) -> ConditionalLoss:
-        """Heads without a vector teach nothing and are left out."""
-        known = pairs.select(head for head in pairs.heads if head in vectors)
-        if not known.heads:
-            raise ValueError(f"none of the {len(pairs.heads)} heads has a vector; use vectors of these words")
-        rows, columns = vectors.rows(known.modifiers), vectors.rows(known.heads)
-        return cls(rows.astype(dtype), columns.astype(dtype), known.counts, dtype)
-
     @property
     def shape(self) -> tuple[int, int]:
         return int(self.modifier_rows.shape[1]), int(self.head_rows.shape[1])

@@ -19,7 +19,6 @@ import numpy as np
 
 from sigmastar.core.arrays import Flags, Floats, Int64s
 from sigmastar.pcfg.data.events import Derivations, EventSystem
-from sigmastar.pcfg.data.rules import Grammar, Part, Rule
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,23 +115,3 @@ class BinaryForm:
         original = np.full(self.binary.n_events, -1)
         original[self.taken] = np.arange(self.events.n_events)
         return Derivations.of([[e for e in original[row].tolist() if e >= 0] for row in derivations])
-
-
-def binary_grammar(grammar: Grammar) -> Grammar:
-    """The context-free grammar whose events are the normal form of this grammar's.
-
-    A -> A[1], A[i] -> alpha_i, A[i] -> A[i + 1], and A[N] -> alpha_N.
-    """
-    rules = list[Rule]()
-    for k, left in enumerate(grammar.nonterminals):
-        own = grammar.rules[grammar.offsets[k] : grammar.offsets[k + 1]]
-        names = [f"{left}[{i}]" for i in range(1, len(own) + 1)]
-        if taken := set(names) & set(grammar.codes):
-            raise ValueError(f"the grammar has a non-terminal {min(taken)} already; rename it first")
-        rules.append(Rule(left, (names[0],)))
-        for i, rule in enumerate(own):
-            rules.append(Rule(names[i], rule.right))
-            if i + 1 < len(own):
-                following: tuple[Part, ...] = (names[i + 1],)
-                rules.append(Rule(names[i], following))
-    return Grammar.of(rules, grammar.start)

@@ -171,13 +171,6 @@ class ProbabilisticGrammar(Protocol):
         ...
 
 
-class Estimate(NamedTuple):
-    """A mean over samples, with its standard error."""
-
-    value: float
-    standard_error: float
-
-
 def log_probability_of(model: ProbabilisticGrammar, derivations: Derivations) -> Floats:
     """log q(z) of each derivation."""
     with np.errstate(divide="ignore"):
@@ -276,10 +269,3 @@ def divergence(truth: ProbabilisticGrammar, model: ProbabilisticGrammar) -> floa
     gaps = np.bincount(truth.events.owner[allowed], truth.parameters[allowed] * logs, len(draws))
     differ = (draws > 0) & (gaps > 0)
     return float((draws[differ] * gaps[differ]).sum())
-
-
-def string_entropy(model: ProbabilisticGrammar, n: int, rng: np.random.Generator) -> Estimate:
-    """The entropy of strings in nats, by sampling."""
-    drawn = model.strings(sample_derivations(model, n, rng))
-    logs = -model.log_probability(drawn)
-    return Estimate(float(logs.mean()), float(logs.std(ddof=1) / np.sqrt(n)))

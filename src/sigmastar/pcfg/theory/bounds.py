@@ -53,11 +53,6 @@ _STEPS = 4000
 LOOSE = "These bounds are very loose: they hold for every distribution that fits the assumptions."
 
 
-def margin(m: float, s: float) -> float:
-    """m^-s."""
-    return float(m**-s)
-
-
 def level(log_m: float, n_events: int, s: float) -> float:
     """K_m, of log m."""
     return s * n_events * log_m**3

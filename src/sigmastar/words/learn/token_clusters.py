@@ -15,7 +15,6 @@ from sigmastar.words.kernels.tokens import add_rows, least_sums
 GROUP = 16  # states per group
 _STEPS = 8
 _SAMPLE = 12  # tokens per state that centres are first sought among
-_BLOCK = 512  # states of a table at a time: the room that tables take
 _LITTLE = 1 / 200  # of the tokens: where fewer change their state, the steps end
 
 
@@ -26,10 +25,6 @@ class FirstStates:
     labels: Int32s
     groups: Int32s
     n_states: int
-
-    @property
-    def n_groups(self) -> int:
-        return int(self.groups.max()) + 1
 
 
 def token_states(
