@@ -28,6 +28,7 @@ import numpy as np
 from scipy import sparse
 
 from sigmastar.automata.counts.bases import STRING, Basis, Statistic, backwards, mirrored
+from sigmastar.automata.data.contexts import child_of
 from sigmastar.automata.data.strings import PrefixTrie, Strings
 from sigmastar.core.alphabet import Operation, string_signature
 from sigmastar.core.arrays import Int32s, Int64s
@@ -238,19 +239,6 @@ class Matcher:
 
 
 @kernel
-def _child(node: int, code: int, starts: Int64s, symbols: Int32s, children: Int32s) -> int:
-    low, high = starts[node], starts[node + 1]
-    end = high
-    while low < high:
-        middle = (low + high) // 2
-        if symbols[middle] < code:
-            low = middle + 1
-        else:
-            high = middle
-    return int(children[low]) if low < end and symbols[low] == code else -1
-
-
-@kernel
 def _walk_strings(
     codes: Int32s, offsets: Int64s, starts: Int64s, symbols: Int32s, children: Int32s, element: Int32s
 ) -> Int32s:
@@ -260,7 +248,7 @@ def _walk_strings(
         node = 0
         found[offsets[i] + i] = element[0]
         for k in range(offsets[i], offsets[i + 1]):
-            node = _child(node, codes[k], starts, symbols, children)
+            node = child_of(node, codes[k], starts, symbols, children)
             if node < 0:
                 break
             found[k + i + 1] = element[node]
@@ -277,7 +265,7 @@ def _walk_gaps(
         for gap in range(offsets[i], offsets[i + 1] + 1):
             node, longest = 0, element[0]
             for k in range(gap, offsets[i + 1]):
-                node = _child(node, codes[k], starts, symbols, children)
+                node = child_of(node, codes[k], starts, symbols, children)
                 if node < 0:
                     break
                 if element[node] >= 0:

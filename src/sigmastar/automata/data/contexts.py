@@ -24,9 +24,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigmastar.automata.data.strings import PrefixTrie, Strings, require_known
-from sigmastar.core.arrays import Flags, Int32s, Int64s
+from sigmastar.core.arrays import Array, Flags, Int32s, Int64s
 from sigmastar.core.integer_counts import tally
-from sigmastar.core.jit import kernel
+from sigmastar.core.jit import kernel, part
 
 Direction = Literal["past", "future"]
 
@@ -141,18 +141,24 @@ def with_edges(strings: Strings) -> Int32s:
     return extended
 
 
-@kernel
-def _child(node: int, symbol: int, starts: Int32s, symbols: Int32s, nodes: Int32s) -> int:
-    low, high = starts[node], starts[node + 1]
+@part
+def place_in_row(symbol: int, symbols: Int32s, low: int, high: int) -> int:
+    """The place of a symbol among sorted ones, from `low` to before `high`; -1 where it is not there."""
+    end = high
     while low < high:
         middle = (low + high) // 2
         if symbols[middle] < symbol:
             low = middle + 1
         else:
             high = middle
-    if low < starts[node + 1] and symbols[low] == symbol:
-        return int(nodes[low])
-    return -1
+    return low if low < end and symbols[low] == symbol else -1
+
+
+@kernel
+def child_of(node: int, symbol: int, starts: Array, symbols: Int32s, nodes: Int32s) -> int:
+    """The node that a symbol leads to, -1 for none; children of a node stand together, by their symbols."""
+    place = place_in_row(symbol, symbols, starts[node], starts[node + 1])
+    return int(nodes[place]) if place >= 0 else -1
 
 
 @kernel
@@ -219,7 +225,7 @@ def _classify(
     for gap in range(n_gaps):
         node, at = 0, gap + first
         while 0 <= at < len(extended):  # the edge has no children, so the walk never leaves the string
-            child = _child(node, extended[at], starts, symbols, nodes)
+            child = child_of(node, extended[at], starts, symbols, nodes)
             if child < 0:
                 break
             node = child
@@ -236,7 +242,7 @@ def _classify_prefixes(
     for prefix in range(len(parent)):
         node, at = 0, prefix
         while True:
-            child = _child(node, edge if at == 0 else symbol[at], starts, symbols, nodes)
+            child = child_of(node, edge if at == 0 else symbol[at], starts, symbols, nodes)
             if child < 0:
                 break
             node = child
@@ -268,7 +274,7 @@ def _follow(
             node = parent[node]
         found, k = 0, 0
         while k <= length:
-            child = _child(found, context[k], starts, symbols, nodes)
+            child = child_of(found, context[k], starts, symbols, nodes)
             if child < 0:
                 break
             found, k = child, k + 1

@@ -7,7 +7,7 @@ go further than plain ones on the same way, while the likelihood grows (Salakhut
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -201,19 +201,32 @@ def learn_em(
     kept, held = hold_out(require_known(require_strings(strings)), rng, settings.held_out)
     corpus = laid_out(kept, n_states, settings.dtype, settings.device)
     judge = HeldOut.of(held) if held.is_held else None
+    fit = best_climb(corpus, judge, lambda: settings.start(kept, n_states, rng), settings, progress)
+    if judge is None:
+        return fit
+    automaton = final_iterations(fit.automaton, strings, settings.step, settings.dtype, settings.device)
+    return replace(fit, automaton=automaton)
+
+
+def best_climb(
+    corpus: ExpectsMoves,
+    held_out: HeldOut | None,
+    start: Callable[[], WeightedAutomaton],
+    settings: EMSettings,
+    progress: Progress,
+) -> EMFit:
+    """The best of several ascents on what is learnt from; every call of `start` begins another one."""
     deadline = None if settings.time_limit is None else Deadline.after(settings.time_limit)
     stopping = Stopping(by_absolute(settings.tolerance))
 
     def climbs() -> Iterator[AutomatonClimb]:
         for _ in range(settings.n_seeds):
-            climb = begin_climb(corpus, judge, settings.start(kept, n_states, rng), settings.step)
+            climb = begin_climb(corpus, held_out, start(), settings.step)
             yield climb.run(settings.max_iter, stopping, deadline, progress)
 
     seeds = best_of(climbs(), deadline)
-    automaton, logs = seeds.best.best, list(seeds.best.log_likelihoods)
-    if judge is not None:
-        automaton = final_iterations(automaton, strings, settings.step, settings.dtype, settings.device)
-    return EMFit(automaton, logs, seeds.best.score, judge is not None, seeds.n_iterations)
+    best, logs = seeds.best, list(seeds.best.log_likelihoods)
+    return EMFit(best.best, logs, best.score, held_out is not None, seeds.n_iterations)
 
 
 def refuse_beyond_limits(strings: Strings | ShardedStrings, n_states: int, n_bytes: int) -> None:

@@ -7,8 +7,8 @@ are frequent are read where they lie. What is learned is what the same strings i
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
@@ -31,10 +31,9 @@ from sigmastar.automata.learn.context_operators import choose_classes
 from sigmastar.automata.learn.em import (
     LAST,
     USUAL,
-    AutomatonClimb,
     EMFit,
     EMSettings,
-    begin_climb,
+    best_climb,
     em_problem,
     refuse_beyond_limits,
 )
@@ -44,7 +43,7 @@ from sigmastar.automata.learn.held_out import FEW, Held, HeldOut
 from sigmastar.automata.model.automaton import WeightedAutomaton
 from sigmastar.core.alphabet import Alphabet
 from sigmastar.core.arrays import Int64s
-from sigmastar.core.em import Deadline, Stopping, best_of, by_absolute, iterate
+from sigmastar.core.em import iterate
 from sigmastar.core.engines import Engine, Here
 from sigmastar.core.held_out import SHARE, n_held, split
 from sigmastar.core.ledger import Ledger
@@ -212,21 +211,12 @@ def learn_em_on_shards(
     held = held_numbers(len(strings), rng, settings.held_out)
     judge = HeldOut.of(Held.whole(strings.select(held))) if len(held) else None
     corpus = ShardedEMCorpus(strings, held, engine, settings.dtype)
-    deadline = None if settings.time_limit is None else Deadline.after(settings.time_limit)
-    stopping = Stopping(by_absolute(settings.tolerance))
     sample = _sample(strings, held)
-
-    def climbs() -> Iterator[AutomatonClimb]:
-        for _ in range(settings.n_seeds):
-            climb = begin_climb(corpus, judge, settings.start(sample, n_states, rng), settings.step)
-            yield climb.run(settings.max_iter, stopping, deadline, progress)
-
-    seeds = best_of(climbs(), deadline)
-    automaton, logs = seeds.best.best, list(seeds.best.log_likelihoods)
-    if judge is not None:
-        whole = ShardedEMCorpus(strings, held[:0], engine, settings.dtype)
-        automaton = iterate(em_problem(whole, settings.step), automaton, LAST)
-    return EMFit(automaton, logs, seeds.best.score, judge is not None, seeds.n_iterations)
+    fit = best_climb(corpus, judge, lambda: settings.start(sample, n_states, rng), settings, progress)
+    if judge is None:
+        return fit
+    whole = ShardedEMCorpus(strings, held[:0], engine, settings.dtype)
+    return replace(fit, automaton=iterate(em_problem(whole, settings.step), fit.automaton, LAST))
 
 
 def _sample(strings: ShardedStrings, held: Int64s) -> Strings:

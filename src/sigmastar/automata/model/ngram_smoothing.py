@@ -21,7 +21,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from sigmastar.automata.data.contexts import ContextTrie, with_edges
+from sigmastar.automata.data.contexts import ContextTrie, place_in_row, with_edges
 from sigmastar.automata.data.strings import Strings, require_known
 from sigmastar.automata.kernels.leaders import Leaders, best_outcomes, leaders_of
 from sigmastar.automata.kernels.ngrams import discounted_rows, merge_items, numbers_of_counts, refine
@@ -409,15 +409,9 @@ def _outcome_probabilities(contexts: Int32s, outcomes: Int32s, tables: BackoffTa
         if outcome < 0:
             continue
         while True:
-            low, high = row_starts[node], row_starts[node + 1]
-            while low < high:
-                middle = (low + high) // 2
-                if row_outcomes[middle] < outcome:
-                    low = middle + 1
-                else:
-                    high = middle
-            if low < row_starts[node + 1] and row_outcomes[low] == outcome:
-                result[pair] += weight * own[low]
+            place = place_in_row(outcome, row_outcomes, row_starts[node], row_starts[node + 1])
+            if place >= 0:
+                result[pair] += weight * own[place]
             weight *= backoff[node]
             if node == 0:
                 break

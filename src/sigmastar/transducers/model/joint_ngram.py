@@ -28,6 +28,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from sigmastar.automata.data.contexts import place_in_row
 from sigmastar.automata.data.strings import Strings
 from sigmastar.automata.model.ngram_smoothing import NgramModel
 from sigmastar.core.alphabet import Symbol
@@ -229,17 +230,11 @@ def step(node: int, outcome: int, ngram: NgramTables) -> tuple[float, int]:
     """p(outcome | node), and the context that follows; -1 after the end."""
     weight, total, following = 1.0, 0.0, -1
     while node > 0:
-        low, high = ngram.row_starts[node], ngram.row_starts[node + 1]
-        while low < high:
-            middle = (low + high) // 2
-            if ngram.outcomes[middle] < outcome:
-                low = middle + 1
-            else:
-                high = middle
-        if low < ngram.row_starts[node + 1] and ngram.outcomes[low] == outcome:
-            total += weight * ngram.own[low]
+        place = place_in_row(outcome, ngram.outcomes, ngram.row_starts[node], ngram.row_starts[node + 1])
+        if place >= 0:
+            total += weight * ngram.own[place]
             if following < 0:
-                following = ngram.row_next[low]
+                following = ngram.row_next[place]
         weight *= ngram.backoff[node]
         node = ngram.parent[node]
     if following < 0 and outcome < len(ngram.base_next):
