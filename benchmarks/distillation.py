@@ -23,7 +23,7 @@ from sigmastar import DistilledAutomaton, NgramAutomaton, SpectralAutomaton, Str
 from sigmastar.automata.model.sequence import SequenceModel
 from sigmastar.distil import Questions
 from sigmastar.distil.asked_strings import Asked, ask, together
-from sigmastar.distil.averages import averaged_ngram
+from sigmastar.distil.averaged_ngram import averaged_ngram
 from sigmastar.distil.judging import tell_apart
 from sigmastar.distil.learn import divergences
 from sigmastar.distil.pools import draw

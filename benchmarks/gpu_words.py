@@ -36,7 +36,7 @@ def prepare(folder: Path, data: Path, lines: int | None = None) -> dict[str, Any
     """Arrays of the texts, the views of all tokens, and what n-grams give to held-out tokens."""
     from sigmastar.automata.data.formats import Layout
     from sigmastar.automata.model.ngram_smoothing import cells_of, n_cells
-    from sigmastar.words.learn.tensors import views_of
+    from sigmastar.words.learn.log_bilinear import views_of
     from sigmastar.words.learn.word_model import unigram_of, word_ngram
     from sigmastar.words.model.mixture import contexts_of
 
@@ -133,8 +133,7 @@ class Learning:
         return like[-1]["start seconds"] + 1.1 * n_epochs * like[-1]["seconds per epoch"] + 5.0
 
     def _learned(self, run: Run, n_epochs: int) -> dict[str, Any]:
-        from sigmastar.words.gpu.bilinear import Training
-        from sigmastar.words.gpu.work import Prepared, Work
+        from sigmastar.words.gpu.log_bilinear import Prepared, Training, Work
 
         begin, arrays = time.perf_counter(), self.arrays
         is_spectral = run.start == "spectral"

@@ -19,9 +19,9 @@ from sigmastar.automata.data.strings import PrefixTrie
 from sigmastar.control import as_constraint, matches
 from sigmastar.distil import from_function
 from sigmastar.distil.deterministic import Hypothesis, merged, repaired
-from sigmastar.distil.forms import Linear
 from sigmastar.distil.kernels import SoftTrie, soft_gradient
 from sigmastar.distil.labels import Labels, Padded, Pool
+from sigmastar.distil.parametrizations import Linear
 from sigmastar.distil.questions import Questions
 from sigmastar.distil.signed import cross_entropy
 

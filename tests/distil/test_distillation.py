@@ -22,14 +22,14 @@ from sigmastar.core.errors import InputError
 from sigmastar.core.model_reading import load_model, model_bytes, save_model
 from sigmastar.core.progress import on_long_work
 from sigmastar.distil.asked_strings import Asked, ask, possible
-from sigmastar.distil.averages import averaged_ngram
+from sigmastar.distil.averaged_ngram import averaged_ngram
 from sigmastar.distil.black_box import from_function
 from sigmastar.distil.explain import state_lines, worst_strings
-from sigmastar.distil.forms import Proper, Signed
 from sigmastar.distil.futures import MOST_COLUMNS, coarse
 from sigmastar.distil.judging import judged
 from sigmastar.distil.kernels import FilterArrays, SoftTrie, divergence, soft_gradient
 from sigmastar.distil.learn import mean_divergence
+from sigmastar.distil.parametrizations import Proper, Signed
 from sigmastar.distil.pools import beginnings, draw, draw_gaps, edited
 from sigmastar.distil.questions import Questions
 from sigmastar.distil.refine import Adam

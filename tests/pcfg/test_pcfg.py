@@ -15,7 +15,7 @@ from cli.calls import invoke
 from oracles import derivations_by_search
 from pcfg.random_grammars import random_hmm, random_pcfg
 from sigmastar.automata.data.strings import Strings
-from sigmastar.core import outlook, resources
+from sigmastar.core import resources, time_estimates
 from sigmastar.core.alphabet import Alphabet
 from sigmastar.core.errors import InputError
 from sigmastar.core.model_reading import load_model, save_model
@@ -180,7 +180,7 @@ def test_long_strings_are_told_of_before_they_are_parsed(
     model = ProbabilisticCFG.of_weights(as_grammar(["S -> a S", "S -> a"]))
     save_model(model, tmp_path / "m")
     (tmp_path / "strings").write_text("a " * 301 + "\n")
-    monkeypatch.setattr(outlook, "_clock", count(step=1.0).__next__)
+    monkeypatch.setattr(time_estimates, "_clock", count(step=1.0).__next__)
     for command, work in (("predict", "parsing"), ("score", "scoring"), ("evaluate", "evaluating")):
         said = invoke(command, tmp_path / "m", tmp_path / "strings").stderr
         assert f"{work}: about 27 s on one core; the longest input has 301 symbols" in said

@@ -7,7 +7,6 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed: make test-torch installs it")
 
-from sigmastar.words.gpu.bilinear import NAMES, Bilinear, Training, _Step, fit_to_counts, perplexity, train  # noqa: E402
 from sigmastar.words.gpu.chains import expected, lanes, probabilities  # noqa: E402
 from sigmastar.words.gpu.em import (  # noqa: E402
     TensorChain,
@@ -16,6 +15,15 @@ from sigmastar.words.gpu.em import (  # noqa: E402
     expect_text,
     label_counts,
     smoothed,
+)
+from sigmastar.words.gpu.log_bilinear import (  # noqa: E402
+    NAMES,
+    Bilinear,
+    Training,
+    _Step,
+    fit_to_counts,
+    perplexity,
+    train,
 )
 
 DEVICES = ["cpu", *(["cuda"] if torch.cuda.is_available() else [])]

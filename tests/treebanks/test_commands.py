@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from cli.calls import fail, figures, invoke, succeed
-from sigmastar.core import outlook
+from sigmastar.core import time_estimates
 from sigmastar.trees.data.brackets import parse_brackets
 
 TREES = (
@@ -63,7 +63,7 @@ def test_long_sentences_are_told_and_get_flat_trees_where_asked(
         "predict", folder / "pcfg", "-", "--max-length", "5", "--json", "-q", stdin=lines
     ).splitlines()]  # fmt: skip
     assert [one["found_by"] for one in told] == ["flat", "flat"]
-    monkeypatch.setattr(outlook, "_clock", count(step=1.0).__next__)
+    monkeypatch.setattr(time_estimates, "_clock", count(step=1.0).__next__)
     for command, work, remedy in (
         ("predict", "parsing", ": --max-length 300 gives it a flat tree"),
         ("score", "scoring", ""),

@@ -20,7 +20,7 @@ import numpy as np
 from sigmastar.automata.data.strings import Corpus, Strings
 from sigmastar.automata.model.dfa import DFA
 from sigmastar.control.constraints import as_constraint
-from sigmastar.control.kinds import alphabet_of, chain_of
+from sigmastar.control.controllable_models import alphabet_of, chain_of
 from sigmastar.control.languages import Bounds, Constraint
 from sigmastar.control.lookahead import Level, Lookahead
 from sigmastar.control.reading import Prefixes, PrefixReader

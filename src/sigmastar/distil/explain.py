@@ -9,9 +9,9 @@ import numpy as np
 from sigmastar.automata.model.automaton import WeightedAutomaton
 from sigmastar.automata.model.sequence import SequenceModel
 from sigmastar.distil.asked_strings import Asked
-from sigmastar.distil.forms import Proper
 from sigmastar.distil.judging import tell_apart
 from sigmastar.distil.kernels import filter_states
+from sigmastar.distil.parametrizations import Proper
 from sigmastar.distil.questions import strings_of
 
 END = "<end>"

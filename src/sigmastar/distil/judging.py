@@ -21,7 +21,7 @@ from sigmastar.core.arrays import Floats
 from sigmastar.core.errors import InputError
 from sigmastar.core.intervals import bootstrap, mean
 from sigmastar.distil.asked_strings import Asked, ask
-from sigmastar.distil.averages import averaged_ngram
+from sigmastar.distil.averaged_ngram import averaged_ngram
 from sigmastar.distil.labels import Labels, Pool, Word, some_strings
 from sigmastar.distil.learn import divergences
 from sigmastar.distil.pools import draw

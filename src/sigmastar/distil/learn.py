@@ -24,8 +24,7 @@ from sigmastar.core.arrays import Floats
 from sigmastar.core.clusters import k_means
 from sigmastar.core.progress import Progress, announce, stage
 from sigmastar.distil.asked_strings import Asked
-from sigmastar.distil.averages import averaged_ngram
-from sigmastar.distil.forms import Proper, Signed
+from sigmastar.distil.averaged_ngram import averaged_ngram
 from sigmastar.distil.futures import (
     cluster_automaton,
     coarse,
@@ -36,6 +35,7 @@ from sigmastar.distil.futures import (
 )
 from sigmastar.distil.gathering import Pool, sampled
 from sigmastar.distil.kernels import Loss, SoftTrie, divergence
+from sigmastar.distil.parametrizations import Proper, Signed
 from sigmastar.distil.questions import Questions
 from sigmastar.distil.refine import refine
 from sigmastar.distil.spectral import Directions, Regression, exact_automaton, principal

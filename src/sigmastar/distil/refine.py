@@ -10,8 +10,8 @@ from sigmastar.automata.model.automaton import WeightedAutomaton
 from sigmastar.core.arrays import Array
 from sigmastar.core.progress import Progress, silent
 from sigmastar.distil.asked_strings import Asked
-from sigmastar.distil.forms import Form
 from sigmastar.distil.kernels import Loss, soft_gradient
+from sigmastar.distil.parametrizations import Form
 
 BATCH = 8192  # gaps per step
 _EVERY = 5  # epochs between looks at what is held out

@@ -28,9 +28,9 @@ from sigmastar.automata.kernels.values import gap_nodes
 from sigmastar.automata.model.automaton import WeightedAutomaton
 from sigmastar.core.arrays import Array, Flags, Floats, Int64s
 from sigmastar.distil.asked_strings import Asked
-from sigmastar.distil.forms import Linear
 from sigmastar.distil.kernels import SoftTrie
 from sigmastar.distil.labels import Labels, Padded, Pool, Word
+from sigmastar.distil.parametrizations import Linear
 from sigmastar.distil.questions import prefixes_of
 from sigmastar.distil.refine import refine
 

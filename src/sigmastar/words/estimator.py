@@ -148,7 +148,7 @@ def _by_vectors(
     rng: np.random.Generator,
     given: Strings | None,
 ) -> WordFit:
-    from sigmastar.words.learn.tensors import TensorSettings, learn_on_tensors  # which needs PyTorch
+    from sigmastar.words.learn.log_bilinear import TensorSettings, learn_on_tensors  # which needs PyTorch
 
     if model.warm_start:
         raise InputError("warm_start=True is for parameters='back-off': vectors begin anew")

@@ -41,8 +41,8 @@ from sigmastar.core.errors import InputError
 from sigmastar.core.family import families
 from sigmastar.core.family import load as load_place
 from sigmastar.core.model_format import written
-from sigmastar.core.outlook import foretell
 from sigmastar.core.progress import tell, watching
+from sigmastar.core.time_estimates import foretell
 from sigmastar.core.torch_device import placed
 
 END = "<end>"

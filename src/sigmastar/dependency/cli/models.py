@@ -29,9 +29,9 @@ from sigmastar.core.cli.options import (
 from sigmastar.core.cli.printing import print_figures, with_interval
 from sigmastar.core.errors import InputError
 from sigmastar.core.model_reading import load_model, read_header, save_model
-from sigmastar.core.outlook import foretell
 from sigmastar.core.progress import Say, tell, watching
 from sigmastar.core.resources import limited_threads
+from sigmastar.core.time_estimates import foretell
 from sigmastar.core.torch_device import placed
 from sigmastar.dependency.data.conllu import format_conllu, format_dp, is_dp, read_treebank
 from sigmastar.dependency.data.sequences import DIRECTIONS, ROOT

@@ -22,8 +22,8 @@ from sigmastar.core.cli.options import (
 from sigmastar.core.cli.printing import print_figures
 from sigmastar.core.errors import InputError
 from sigmastar.core.model_reading import is_model_file, load_model, read_header
-from sigmastar.core.outlook import foretell
 from sigmastar.core.progress import watching
+from sigmastar.core.time_estimates import foretell
 from sigmastar.grammars.data.bracketings import Sentences, read_sentences
 from sigmastar.grammars.draw import grammar_page
 from sigmastar.grammars.metrics import baselines, bracket_score, empirical_l1, grammar_distances

@@ -33,9 +33,9 @@ from sigmastar.core.cli.options import (
 from sigmastar.core.cli.printing import print_figures
 from sigmastar.core.errors import InputError, UnknownSymbolError
 from sigmastar.core.model_reading import load_model, read_header, save_model
-from sigmastar.core.outlook import foretell
 from sigmastar.core.progress import watching
 from sigmastar.core.text_files import display_name
+from sigmastar.core.time_estimates import foretell
 from sigmastar.pcfg.data.rules import Grammar, write_rules
 from sigmastar.pcfg.data.sentences import Sentences, read_sentences, words_of
 from sigmastar.pcfg.model.hidden_markov import HiddenMarkovModel

@@ -13,9 +13,9 @@ from sigmastar.core.cli.options import json_option, model_argument, output_optio
 from sigmastar.core.cli.printing import print_figures, to_json, with_interval
 from sigmastar.core.errors import InputError
 from sigmastar.core.model_reading import load_model, read_header
-from sigmastar.core.outlook import foretell
 from sigmastar.core.progress import tell, watching
 from sigmastar.core.text_files import hold
+from sigmastar.core.time_estimates import foretell
 from sigmastar.taggers.data.columns import FORMATS, TaggedFile, TaggedLayout, format_of
 from sigmastar.taggers.data.sentences import TaggedSentences
 from sigmastar.taggers.metrics import n_nonpositive, tagging_scores

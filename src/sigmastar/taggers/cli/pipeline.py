@@ -22,10 +22,10 @@ from sigmastar.core.cli.options import (
 )
 from sigmastar.core.cli.printing import print_figures
 from sigmastar.core.model_reading import load_model, read_header
-from sigmastar.core.outlook import foretell
 from sigmastar.core.progress import Say, counted, tell, watching
 from sigmastar.core.resources import limited_threads
 from sigmastar.core.text_files import described_file, open_text
+from sigmastar.core.time_estimates import foretell
 from sigmastar.dependency.data.conllu import format_conllu, read_treebank
 from sigmastar.taggers.estimator import SPECTRAL_METHODS
 from sigmastar.taggers.estimator.pipeline import TOKENIZERS, Pipeline

@@ -27,10 +27,10 @@ from sigmastar.core.cli.options import (
 from sigmastar.core.cli.printing import print_figures, to_json, with_interval
 from sigmastar.core.errors import InputError, UnknownSymbolError
 from sigmastar.core.model_reading import family_of, load_model, read_header
-from sigmastar.core.outlook import foretell
 from sigmastar.core.page import Part, Section, Table, render
 from sigmastar.core.progress import tell, watching
 from sigmastar.core.resources import limited_threads
+from sigmastar.core.time_estimates import foretell
 from sigmastar.core.view_drawings import parts_of
 from sigmastar.transducers.data import StringPairs, joined, read_inputs, read_transductions
 from sigmastar.transducers.draw import draw_alignment

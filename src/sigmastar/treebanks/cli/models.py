@@ -30,11 +30,11 @@ from sigmastar.core.cli.options import (
 from sigmastar.core.cli.printing import print_figures, to_json, with_interval
 from sigmastar.core.errors import InputError
 from sigmastar.core.model_reading import load_model, read_header
-from sigmastar.core.outlook import foretell
 from sigmastar.core.page import Part, Picture, Section, Table, render
 from sigmastar.core.progress import Say, tell, watching
 from sigmastar.core.resources import limited_threads
 from sigmastar.core.text_files import display_name
+from sigmastar.core.time_estimates import foretell
 from sigmastar.core.torch_device import placed
 from sigmastar.treebanks.data.phrases import phrases
 from sigmastar.treebanks.data.sentences import Input, Sentence, read_inputs

@@ -12,8 +12,7 @@ import numpy as np
 from sigmastar.automata.data.strings import Strings
 from sigmastar.core.progress import Progress, silent, stage
 from sigmastar.words.counts import token_views
-from sigmastar.words.gpu.bilinear import Bilinear, Training
-from sigmastar.words.gpu.work import Prepared, Views, Work
+from sigmastar.words.gpu.log_bilinear import Bilinear, Prepared, Training, Views, Work
 from sigmastar.words.learn.word_model import (
     Apart,
     WordFit,

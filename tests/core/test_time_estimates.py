@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sigmastar.core import outlook
-from sigmastar.core.outlook import foretell
+from sigmastar.core import time_estimates
+from sigmastar.core.time_estimates import foretell
 
 
 class Work:
@@ -18,7 +18,7 @@ class Work:
     def __init__(self, law: Callable[[Any], Any], monkeypatch: pytest.MonkeyPatch) -> None:
         self.law, self.now, self.lengths = law, 0.0, np.zeros(0)
         self.tried = 0.0
-        monkeypatch.setattr(outlook, "_clock", lambda: self.now)
+        monkeypatch.setattr(time_estimates, "_clock", lambda: self.now)
 
     def told(self, lengths: Any, capsys: pytest.CaptureFixture[str], **more: Any) -> str:
         self.lengths, self.now, self.tried = np.asarray(lengths), 0.0, 0.0

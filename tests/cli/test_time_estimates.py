@@ -11,7 +11,7 @@ import pytest
 
 from cli.calls import invoke
 from forged.small_models import Small, small_models
-from sigmastar.core import outlook, progress
+from sigmastar.core import progress, time_estimates
 from sigmastar.core.progress import Outlook, watching
 
 
@@ -82,7 +82,7 @@ def test_commands_on_models_tell_how_long_they_take(
 ) -> None:
     """Every trial takes a second of this clock, and many inputs take more."""
     small, n_told = models[kind], 0
-    monkeypatch.setattr(outlook, "_clock", count(step=1.0).__next__)
+    monkeypatch.setattr(time_estimates, "_clock", count(step=1.0).__next__)
     for command in ("score", "evaluate", "predict"):
         data = (small.inputs if command == "predict" else None) or small.data
         if data is None or (kind, command) in WITHOUT:
