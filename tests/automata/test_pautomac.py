@@ -5,6 +5,8 @@ from __future__ import annotations
 import gzip
 import io
 import tempfile
+import tracemalloc
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -98,6 +100,28 @@ def test_what_is_wrong_is_told_by_line(content: str, line: int | None, words: st
     with pytest.raises(InputError, match=words) as caught:
         read_pautomac(path)
     assert (caught.value.file, caught.value.line) == (str(path), line)
+
+
+def test_what_a_file_only_promises_takes_no_memory(tmp_path: Path) -> None:
+    """Fuzzing met an alphabet of ten million symbols in nine bytes; such a machine took eight gigabytes."""
+    machine = "I: (state)\n\t(0) 1.0\nF: (state)\n\t(0) 0.5\nS: (state,symbol)\n\t(0,{1}) 1.0\n"
+    machine += "T: (state,symbol,state)\n\t(0,{1},{0}) 1.0\n"
+    wrong: list[tuple[str, Callable[[Path], object], str]] = [
+        ("0 9999999", read_pautomac, "alphabet of 9999999 symbols, the file holds 0 symbols; is it cut"),
+        (machine.format(20000, 0), read_pautomac_model, "leave state 1 sum to 0, not to 1"),
+        (machine.format(0, 9999999), read_pautomac_model, "names 1 symbols, with numbers up to 9999999"),
+    ]
+    for content, read, words in wrong:
+        path = written(tmp_path, content)
+        tracemalloc.start()
+        try:
+            with pytest.raises(InputError, match=words):
+                read(path)
+            assert tracemalloc.get_traced_memory()[1] < 10_000_000
+        finally:
+            tracemalloc.stop()
+    assert len(read_pautomac(written(tmp_path, "1 300000\n1 7\n")).alphabet) == 300_000
+    assert read_pautomac_model(written(tmp_path, machine.format(0, 900))).n_states == 1
 
 
 def test_the_line_is_right_far_into_the_file(tmp_path: Path) -> None:

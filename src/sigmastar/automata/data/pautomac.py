@@ -33,6 +33,7 @@ from sigmastar.core.text_files import (
 )
 
 LARGEST_ALPHABET = 10_000_000
+_ANY_ALPHABET = 1_000_000  # that a file may promise; more symbols than this only where so many stand in it
 _LONGEST_NUMBER = 9
 _BLANK = np.zeros(256, dtype=bool)
 _BLANK[[9, 10, 11, 12, 13, 32]] = True
@@ -68,6 +69,13 @@ def read_pautomac(path: TextPath, alphabet: Alphabet | None = None, allow_unknow
         raise InputError(
             f"the header promises {n_strings} strings, the file holds {len(lengths)}; "
             "is it cut short? (the empty string is a line 0)",
+            file=file,
+            line=1,
+        )
+    if size > max(_ANY_ALPHABET, len(codes)):
+        raise InputError(
+            f"the header promises an alphabet of {size} symbols, the file holds {len(codes)} symbols; "
+            "is it cut short?",
             file=file,
             line=1,
         )

@@ -28,6 +28,7 @@ Sections = dict[str, dict[Key, float]]
 _TITLES = {"I": "(state)", "F": "(state)", "S": "(state,symbol)", "T": "(state,symbol,state)"}
 _ARITY = {"I": 1, "F": 1, "S": 2, "T": 3}
 _ENTRY = re.compile(r"\([ \t]*(\d{1,9}(?:[ \t]*,[ \t]*\d{1,9})*)[ \t]*\)\s+(\S+)")
+_SPARE_SYMBOLS = 1000  # that no state emits, beside ten times those that are emitted
 _LARGEST = 2_000_000_000  # entries of the operators, as float64 16 GB
 
 
@@ -55,6 +56,7 @@ def read_pautomac_model(path: TextPath, n_symbols: int | None = None) -> Weighte
         raise InputError(
             f"{n_states} states and {size} symbols are too many for a dense automaton", file=file
         )
+    _require_whole(sections, n_states, emitted, file)
     initial, stop = (_dense(sections[name], (n_states,)) for name in "IF")
     emission = _dense(sections["S"], (n_states, size))
     move = _dense(sections["T"], (n_states, size, n_states))
@@ -67,6 +69,21 @@ def read_pautomac_model(path: TextPath, n_symbols: int | None = None) -> Weighte
     except InputError as problem:
         raise InputError(problem.problem, file=file) from None
     return machine
+
+
+def _require_whole(sections: Sections, n_states: int, emitted: list[int], file: str) -> None:
+    """Refuse numbers of states and symbols that a file names and does not hold, before they take memory."""
+    leaving = {key[0] for name in "FS" for key in sections[name]}
+    if len(leaving) < n_states:
+        state = next(state for state in range(n_states) if state not in leaving)
+        raise InputError(
+            f"the weights that leave state {state} sum to 0, not to 1; is the file cut short?", file=file
+        )
+    n_emitted, largest = len(set(emitted)), max(emitted, default=0)
+    if largest > _SPARE_SYMBOLS + 10 * n_emitted:
+        raise InputError(
+            f"names {n_emitted} symbols, with numbers up to {largest}; number them from 0 on", file=file
+        )
 
 
 def write_pautomac_model(automaton: WeightedAutomaton, stream: TextIO, tolerance: float = 1e-6) -> None:
