@@ -223,6 +223,20 @@ def factor(theta: Floats, places: Places, n: int) -> float:
     return np.exp(min(max(total, -_LARGEST), _LARGEST))  # type: ignore[no-any-return]
 
 
+@part
+def factors(theta: Floats, places: Places, ends: Int64s, found: Floats) -> None:
+    """The factors of several parts of trees, whose places end at `ends`."""
+    begin = 0
+    for k in range(len(found)):
+        total = 0.0
+        for at in range(begin, ends[k]):
+            total += theta[places.found[at]]
+        begin = ends[k]
+        found[k] = total
+    for k in range(len(found)):
+        found[k] = np.exp(min(max(found[k], -_LARGEST), _LARGEST))
+
+
 @kernel
 def multiply_arcs(words: Int64s, starts: Int64s, theta: Floats, weights: Floats, at: Int64s) -> None:
     """Multiply the weights of all arcs; `weights` lies flat, each sentence as [head, modifier] from `at` on.

@@ -19,22 +19,24 @@ from sigmastar.dependency.kernels.arc_features import (
     Trees,
     distance_bin,
     factor,
+    factors,
     put,
     room_for_places,
     step,
 )
 from sigmastar.dependency.kernels.grandparents import Links
 
+_AT_ONCE = 8  # parts of trees whose places are found before theta is read: memory then answers side by side
+
 
 @kernel
-def _way_indicators(words: Int64s, h: int, s: int, m: int, places: Places) -> int:
-    """Places in theta of the indicators of coming from sibling s (0: none) to m under h."""
+def _way_indicators(words: Int64s, h: int, s: int, m: int, places: Places, n: int) -> int:
+    """Places in theta, from the n-th on, of the indicators of coming from sibling s (0: none) to m."""
     side = 1 if m > h else 0
     gap = 2 * distance_bin(abs(m - s)) + side if s > 0 else side
-    ht, hu, hw, _ = words[h, :4]
-    st, su, sw, _ = words[s, :4]  # of the root where there is none
-    mt, mu, mw, _ = words[m, :4]
-    n = 0
+    ht, hu, hw = words[h, 0], words[h, 1], words[h, 2]
+    st, su, sw = words[s, 0], words[s, 1], words[s, 2]  # of the root where there is none
+    mt, mu, mw = words[m, 0], words[m, 1], words[m, 2]
     for near in (side, gap + 2):
         n = put(places, n, 50, near, ht, st, mt, 0)
         n = put(places, n, 51, near, hu, su, mu, 0)
@@ -57,12 +59,16 @@ def _way_indicators(words: Int64s, h: int, s: int, m: int, places: Places) -> in
 @kernel
 def weigh_ways(words: Int64s, starts: Int64s, at: Int64s, ways: Int32s, theta: Floats) -> Floats:
     """The weight of each way; those of sentence q are `at[q]:at[q + 1]`."""
-    places, weights = room_for_places(theta), np.empty(len(ways))
+    places, weights, ends = room_for_places(theta), np.empty(len(ways)), np.empty(_AT_ONCE, np.int64)
     for q in range(len(starts) - 1):
         rows = words[starts[q] : starts[q + 1]]
-        for w in range(at[q], at[q + 1]):
-            n = _way_indicators(rows, ways[w, 0], ways[w, 1], ways[w, 2], places)
-            weights[w] = factor(theta, places, n)
+        for begin in range(at[q], at[q + 1], _AT_ONCE):
+            some, n = weights[begin : min(begin + _AT_ONCE, at[q + 1])], 0
+            for k in range(len(some)):
+                h, sibling, m = ways[begin + k]
+                n = _way_indicators(rows, h, sibling, m, places, n)
+                ends[k] = n
+            factors(theta, places, ends, some)
     return weights
 
 
@@ -94,14 +100,14 @@ def ascend_ways(
             h, sibling, m = ways[w]
             slope = (1.0 if tops[m] == h and siblings[m] == sibling else 0.0) - expected[w]
             if abs(slope) >= LEAST:
-                count = _way_indicators(rows, h, sibling, m, places)
+                count = _way_indicators(rows, h, sibling, m, places, 0)
                 step(trained, places, count, slope, rate, time)
 
 
 @kernel
 def _stop_indicators(words: Int64s, h: int, e: int, places: Places) -> int:
     """Places in theta of the indicators of stopping after e; 0 and h: with no modifier to the left, right."""
-    ht, hu, hw, _ = words[h, :4]
+    ht, hu, hw = words[h, 0], words[h, 1], words[h, 2]
     n = 0
     if e == h or e == 0:
         side = 1 if e == h else 0
@@ -112,7 +118,7 @@ def _stop_indicators(words: Int64s, h: int, e: int, places: Places) -> int:
         n = put(places, n, 77, side, ht, near, 0, 0)
         return put(places, n, 78, side, hw, 0, 0, 0) if hw >= 0 else n
     side = 1 if e > h else 0
-    et, eu, ew, _ = words[e, :4]
+    et, eu, ew = words[e, 0], words[e, 1], words[e, 2]
     n = put(places, n, 70, side, ht, et, 0, 0)
     n = put(places, n, 71, side, hu, eu, 0, 0)
     if hw >= 0:
@@ -177,13 +183,13 @@ def ascend_stops(
 
 
 @kernel
-def _grand_indicators(words: Int64s, g: int, h: int, m: int, places: Places) -> int:
-    """Places in theta of the indicators of m under h under g."""
+def _grand_indicators(words: Int64s, g: int, h: int, m: int, places: Places, n: int) -> int:
+    """Places in theta, from the n-th on, of the indicators of m under h under g."""
     side = (1 if m > h else 0) + (2 if (g > h) == (m > h) else 0)
-    gt, gu, gw, _ = words[g, :4]
-    ht, hu, hw, _ = words[h, :4]
-    mt, mu, mw, _ = words[m, :4]
-    n = put(places, 0, 80, side, gt, ht, mt, 0)
+    gt, gu, gw = words[g, 0], words[g, 1], words[g, 2]
+    ht, hu, hw = words[h, 0], words[h, 1], words[h, 2]
+    mt, mu, mw = words[m, 0], words[m, 1], words[m, 2]
+    n = put(places, n, 80, side, gt, ht, mt, 0)
     n = put(places, n, 81, side, gu, hu, mu, 0)
     n = put(places, n, 82, side, gt, mt, 0, 0)
     if gw >= 0:
@@ -204,16 +210,19 @@ def _grand_indicators(words: Int64s, g: int, h: int, m: int, places: Places) -> 
 @kernel
 def weigh_grands(words: Int64s, starts: Int64s, links: Links, theta: Floats) -> Floats:
     """The weight of each grandparent of each arc."""
-    places, weights = room_for_places(theta), np.ones(links.begins[-1])
+    places, weights, ends = room_for_places(theta), np.ones(links.begins[-1]), np.empty(_AT_ONCE, np.int64)
     for q in range(len(starts) - 1):
         rows = words[starts[q] : starts[q + 1]]
         for m in range(1, len(rows)):
             for arc in range(links.firsts[starts[q] + m], links.firsts[starts[q] + m + 1]):
-                h = links.heads[arc]
-                first = links.firsts[starts[q] + h]
-                for number in range(links.begins[arc + 1] - links.begins[arc] if h > 0 else 0):
-                    n = _grand_indicators(rows, links.heads[first + number], h, m, places)
-                    weights[links.begins[arc] + number] = factor(theta, places, n)
+                h, end = links.heads[arc], links.begins[arc + 1]
+                shift = links.firsts[starts[q] + h] - links.begins[arc]
+                for begin in range(links.begins[arc] if h > 0 else end, end, _AT_ONCE):
+                    some, n = weights[begin : min(begin + _AT_ONCE, end)], 0
+                    for k in range(len(some)):
+                        n = _grand_indicators(rows, links.heads[shift + begin + k], h, m, places, n)
+                        ends[k] = n
+                    factors(theta, places, ends, some)
     return weights
 
 
@@ -234,5 +243,5 @@ def ascend_grands(
                     is_gold = tops[m] == h and tops[h] == g
                     slope = (1.0 if is_gold else 0.0) - expected[links.begins[arc] + number]
                     if abs(slope) >= LEAST:
-                        count = _grand_indicators(rows, g, h, m, places)
+                        count = _grand_indicators(rows, g, h, m, places, 0)
                         step(trained, places, count, slope, rate, time)

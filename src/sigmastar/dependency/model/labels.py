@@ -76,7 +76,9 @@ def word_features(form: str, upos: str, xpos: str) -> tuple[str, ...]:
 
 def indicators(items: Iterable[Item], numbers: dict[str, int]) -> sparse.csr_array:
     """Items x features: which known features each item has."""
-    columns = [[numbers[name] for name in word_features(*item) if name in numbers] for item in items]
+    columns = [
+        [at for name in word_features(*item) if (at := numbers.get(name)) is not None] for item in items
+    ]
     ends = np.cumsum([0, *map(len, columns)])
     flat = np.array([column for row in columns for column in row], dtype=np.int64)
     return sparse.csr_array((np.ones(len(flat)), flat, ends), shape=(len(columns), len(numbers)))

@@ -82,10 +82,10 @@ def margin_scores(
 def _score_nodes(i: int, tags: Int32s, features: TokenFeatures, weights: Singles, nodes: Floats) -> None:
     """Add the weights of the features of token i for each candidate."""
     for k in range(features.starts[i], features.starts[i + 1]):
-        if features.codes[k] >= 0:
-            row = weights[features.codes[k]]
+        code = features.codes[k]
+        if code >= 0:
             for b in range(len(tags)):
-                nodes[b] += row[tags[b]]
+                nodes[b] += weights[code, tags[b]]
 
 
 @kernel

@@ -112,5 +112,6 @@ def joint_tags(treebank: DependencyTreebank) -> list[str]:
 
 def retagged(treebank: DependencyTreebank, tags: list[str]) -> DependencyTreebank:
     """The treebank with other tags, both of each word as one."""
-    pairs = [tag.partition(BETWEEN) for tag in tags]
-    return replace(treebank, upos=[pair[0] for pair in pairs], xpos=[pair[2] for pair in pairs])
+    pairs = {tag: tag.partition(BETWEEN) for tag in set(tags)}
+    upos, xpos = ({tag: pair[side] for tag, pair in pairs.items()} for side in (0, 2))
+    return replace(treebank, upos=[upos[tag] for tag in tags], xpos=[xpos[tag] for tag in tags])
