@@ -168,7 +168,7 @@ def test_raw_text_for_a_tagger_of_columns(home: Path, tmp_path: Path) -> None:
     assert (
         "note: - is read as one sentence per line; --format columns reads one word per line" in result.stderr
     )
-    words = invoke("predict", tmp_path / "t.sigma", "-", stdin="the\ncat\n\na X\ndog X\n")
+    words = invoke("predict", tmp_path / "t.sigma", "-", "-q", stdin="the\ncat\n\na X\ndog X\n")
     assert (words.stdout, words.stderr) == ("the D\ncat N\n\na X D\ndog X N\n\n", "")
 
 

@@ -44,7 +44,7 @@ def test_the_check_of_what_is_loaded_can_fail() -> None:
 
 def test_results_and_messages_go_their_own_ways(folder: Path) -> None:
     done = subprocess.run(
-        [*SIGMASTAR, "score", folder / "fast.model", "-"], input="a b\n", capture_output=True, text=True
+        [*SIGMASTAR, "score", folder / "fast.model", "-", "-q"], input="a b\n", capture_output=True, text=True
     )
     assert done.returncode == 0
     assert float(done.stdout) < 0
@@ -52,7 +52,7 @@ def test_results_and_messages_go_their_own_ways(folder: Path) -> None:
 
 
 def test_a_reader_that_leaves_is_no_error_message(folder: Path) -> None:
-    words = [*SIGMASTAR, "sample", folder / "ngram.model", "-n", "50000"]
+    words = [*SIGMASTAR, "sample", folder / "ngram.model", "-n", "50000", "-q"]
     with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         assert process.stdout is not None
         assert process.stderr is not None

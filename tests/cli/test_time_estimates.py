@@ -12,7 +12,7 @@ import pytest
 from cli.calls import invoke
 from forged.small_models import Small, small_models
 from sigmastar.core import progress, time_estimates
-from sigmastar.core.progress import Outlook, watching
+from sigmastar.core.progress import Outlook, compilation, watching
 
 
 class Clock:
@@ -62,6 +62,22 @@ def test_long_work_is_told_once_and_short_work_never(
         clock.now += 10.0
         say("EM", 0.05)
     assert capsys.readouterr().err == ""
+
+
+def test_whoever_waits_for_kernels_is_told_once_in_all_commands(capsys: pytest.CaptureFixture[str]) -> None:
+    told = "compiling kernels, once: seconds, of parsers a few minutes\n"
+    with watching("tagging"), watching("reading"):
+        assert not capsys.readouterr().err
+        compilation.begin()
+        compilation.end()
+        assert capsys.readouterr().err == told
+        compilation.begin()
+        compilation.end()
+    with watching("tagging", quiet=True):
+        compilation.begin()
+        compilation.end()
+    assert not capsys.readouterr().err
+    assert not compilation.waiting
 
 
 KINDS = ("fast", "words", "grammar", "pcfg", "hmm", "tagger-refined", "transducer-ngram", "dependency-det")

@@ -285,8 +285,27 @@ def watching(message: str, quiet: bool = False, estimates: bool = True) -> Itera
     """A bar while the block runs, on a terminal, and gone afterwards; elsewhere a line if it takes long.
 
     Without `estimates` nothing is told of the time that is left: where other processes compile kernels, that
-    would count as work.
+    would count as work. Where this one has to compile some, a line tells it.
     """
+    with _compiling_told(quiet), _shown(message, quiet, estimates) as say:
+        yield say
+
+
+@contextmanager
+def _compiling_told(quiet: bool) -> Iterator[None]:
+    """A line at the first kernel that has to be compiled; none where somebody waits for that already."""
+    if quiet or compilation.waiting:
+        yield
+        return
+    forget = on_compile(lambda: tell("compiling kernels, once: seconds, of parsers a few minutes"))
+    try:
+        yield
+    finally:
+        forget()
+
+
+@contextmanager
+def _shown(message: str, quiet: bool, estimates: bool) -> Iterator[Say]:
     if quiet or not (estimates or sys.stderr.isatty()):
         yield _reported(silent)
         return

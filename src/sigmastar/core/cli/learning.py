@@ -50,7 +50,6 @@ from sigmastar.core.progress import (
     Say,
     compilation,
     in_words,
-    on_compile,
     on_long_work,
     report,
     tell,
@@ -292,16 +291,12 @@ def learn(
 
 @contextmanager
 def _waiting_told(quiet: bool) -> Iterator[None]:
-    """A line before work that takes long, and one at the first kernel that has to be compiled, once."""
-    undo = [
-        on_long_work(lambda seconds, work: tell(f"{work}: about {in_words(seconds)} on one core", quiet)),
-        on_compile(lambda: tell("compiling kernels, once: seconds, of parsers a few minutes", quiet)),
-    ]
+    """A line before work that takes long, once."""
+    forget = on_long_work(lambda seconds, work: tell(f"{work}: about {in_words(seconds)} on one core", quiet))
     try:
         yield
     finally:
-        for forget in undo:
-            forget()
+        forget()
 
 
 _OF_ALL = ("random_state", "n_jobs", "progress", "verbose", "workers", "client", "ledger")
