@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import gzip
+import json
 import os
 import re
 import shlex
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -81,3 +83,109 @@ def test_its_commands_run_in_order(folder: Path, monkeypatch: pytest.MonkeyPatch
         succeed(*words_of(line))
     if not has_data:
         pytest.skip(f"SIGMASTAR_DATA is not set: not run were {', '.join(downloads)}; all others did well")
+
+
+def measured_rows(question: str) -> str:
+    """The rows of the table of measurements that name a question."""
+    table = PAGE.partition("## Measured")[2]
+    return "\n".join(row for row in table.split("\n") if row.startswith("|") and f"`{question}`" in row)
+
+
+FINDINGS = {
+    "pautomac": {
+        "fast: geometric mean of R": ".4f",
+        "auto: geometric mean of R": ".4f",
+        "em: geometric mean of R": ".4f",
+        "fast: median KL": ".3f",
+        "convex: median KL": ".3f",
+        "auto: median KL": ".3f",
+        "em: median KL": ".3f",
+    },
+    "splearn": {"geometric mean of splearn's R": ".4f", "median gain in processor time of a fit": ".0f"},
+    "spice": {"auto: mean NDCG@5": ".3f", "fast: mean NDCG@5": ".3f", "em: mean NDCG@5": ".3f"},
+    "one_string": {
+        f"{name}: nats per symbol below EM of the right size, worst": ".3f"
+        for name in ("fast", "convex", "auto")
+    },
+    "em_iteration": {
+        "ours, hmm, float64: times faster than hmmlearn": ".0f",
+        "ours, hmm, float32: times faster than hmmlearn": ".0f",
+    },
+    "serving": {
+        "next symbols: p99, milliseconds": ".0f",
+        "next symbols: processor, milliseconds per request": ".1f",
+    },
+    "explorer": {
+        "first paint, milliseconds, the slowest family": ".0f",
+        "answer to a key, 95% within milliseconds, the slowest family": ".0f",
+    },
+    "scale": {
+        "M tokens per s, from shards, 300 classes": ".0f",
+        "M tokens per s, from text": ".1f",
+        "largest peak, MB": ".0f",
+        "efficiency, two processes": "p.2f",
+        "efficiency, Dask, two workers": "p.2f",
+        "singular vectors of 50,000 x 50,000, s": ".1f",
+    },
+    "words": {
+        "spectral start, stream, alone, mean of 3": ".1f",
+        "spectral start, stream, perplexity, mean of 3": ".1f",
+        "random start, stream, alone, mean of 3": ".1f",
+        "KN-5, lines, perplexity": ".1f",
+    },
+    "regression": {
+        "hankel: accuracy in %, mean of the networks": "%.3f",
+        "two fast automata: accuracy in %, mean of the networks": "%.3f",
+    },
+    "distillation": {
+        "distil, words: over fast, geometric mean": "p.3f",
+        "distil-own, own: over fast, geometric mean": "p.2f",
+    },
+    "bilexical": {"attachment: test accuracy": ".1f"},
+    "continuous": {"digits: held-out log-density per row, ours less hmmlearn": "p.3f"},
+}
+"""Findings that the table cites, and how: p without the zero before the point, % as a share."""
+
+ROWS = [
+    ("tagging", {"unit": "ewt", "method": "refined"}, "accuracy", 1),
+    ("tagging", {"unit": "ewt", "method": "hankel-margin"}, "accuracy", 1),
+    ("tagging", {"unit": "words", "method": "refined"}, "F1", 1),
+    ("tagging", {"unit": "chunk", "method": "refined"}, "F1", 1),
+    ("tagging", {"unit": "chunk", "method": "crfsuite"}, "F1", 1),
+    ("next_tags", {"unit": "ptb", "method": "fast"}, "error", 1),
+    ("next_tags", {"unit": "ewt", "method": "fast"}, "error", 1),
+    ("next_tags", {"unit": "ewt", "method": "em-60"}, "error", 1),
+    ("dependency", {"unit": "en_ewt", "method": "lexical"}, "UAS", 1),
+    ("dependency", {"unit": "wsj", "method": "spectral+em"}, "UAS", 1),
+    ("dependency", {"unit": "en_ewt/8", "method": "lexical"}, "LAS", 1),
+    ("treebank", {"unit": "test", "method": "best"}, "F1 words", 1),
+    ("treebank", {"unit": "test", "method": "spectral+em"}, "F1 tags", 1),
+    ("treebank", {"unit": "test", "method": "best, whole trees"}, "exact words", 1),
+    ("treebank", {"unit": "ko_gsd", "method": "best"}, "F1 words", 1),
+]
+"""Rows of records that the table cites in percent."""
+
+
+def record(question: str) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((ROOT / "benchmarks" / "results" / f"{question}.json").read_text())
+    return found
+
+
+@pytest.mark.parametrize(
+    ("question", "label"), [(question, label) for question, labels in FINDINGS.items() for label in labels]
+)
+def test_what_it_says_was_measured_is_the_finding_of_the_record(question: str, label: str) -> None:
+    how = FINDINGS[question][label]
+    value = next(entry["value"] for entry in record(question)["findings"] if entry["label"] == label)
+    text = format(value / 100 if how[0] == "%" else value, how.lstrip("p%"))
+    shown = re.escape(text.lstrip("0") if how[0] in "p%" else text)
+    assert re.search(rf"(?<![\d.]){shown}(?!\d)", measured_rows(question)), text
+
+
+@pytest.mark.parametrize(("question", "which", "column", "digits"), ROWS)
+def test_what_it_says_was_measured_is_in_the_rows_of_the_record(
+    question: str, which: dict[str, str], column: str, digits: int
+) -> None:
+    row = next(row for row in record(question)["rows"] if which.items() <= row.items())
+    text = f"{100 * row[column]:.{digits}f}"
+    assert re.search(rf"(?<![\d.]){re.escape(text)}(?!\d)", measured_rows(question)), text
