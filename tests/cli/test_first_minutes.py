@@ -119,6 +119,13 @@ def test_raw_text_for_a_parser_is_for_a_pipeline(home: Path, tmp_path: Path) -> 
     assert "found 1; raw text is for models of `sigmastar learn pipeline`" in line
 
 
+def test_trees_in_brackets_are_not_taken_for_raw_text(tmp_path: Path) -> None:
+    (tmp_path / "trees.mrg").write_text("(S (N a) (V b))\n")
+    for family in ("pipeline", "dependency"):
+        line = fail("learn", family, tmp_path / "trees.mrg", "-o", tmp_path / "m")
+        assert "found 1; trees in brackets are for `sigmastar learn treebank` and its models" in line
+
+
 def test_what_is_no_string_is_named() -> None:
     with pytest.raises(InputError, match="got None as string 2"):
         SpectralAutomaton().fit(["ab", None])  # type: ignore[list-item]

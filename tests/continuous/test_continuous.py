@@ -181,3 +181,11 @@ def test_files_and_commands(tmp_path: Path) -> None:
     assert "rows.csv:2: 1 numbers, where lines above have 2" in fail("score", model, file)
     file.write_text("1,2,3\n")
     assert "rows have 3 numbers; the model was learned from 2" in fail("score", model, file)
+
+
+def test_strings_in_place_of_numbers_are_told_with_what_takes_them(tmp_path: Path) -> None:
+    (tmp_path / "strings.txt").write_text("a b\nb a\n")
+    with pytest.raises(
+        InputError, match=r"strings.txt:2: 'b a' is no row of numbers; .* `sigmastar learn auto"
+    ):
+        read_series(tmp_path / "strings.txt")

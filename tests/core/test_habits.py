@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import pickle
+import re
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,9 @@ from sigmastar import (
     NgramAutomaton,
     NotFittedError,
     SpectralAutomaton,
+    SpectralDependencyGrammar,
     SpectralTagger,
+    SpectralTreebankGrammar,
 )
 from sigmastar.cli.group import commands, learners
 from sigmastar.core import habits
@@ -46,6 +49,28 @@ def test_parameters_of_other_libraries_are_understood(kind: Any, given: str, mea
         kind(**{given: 3})
     with pytest.raises(ValueError, match=message):
         kind().set_params(**{given: 3})
+
+
+@pytest.mark.parametrize(
+    ("kind", "method", "meant"),
+    [
+        (SpectralAutomaton, "em", "'em' is EMAutomaton()"),
+        (SpectralAutomaton, "ngram", "'ngram' is NgramAutomaton()"),
+        (SpectralDependencyGrammar, "em", "'em' is EMDependencyGrammar()"),
+        (SpectralDependencyGrammar, "det", "'det' is DeterministicDependencyGrammar(first=False)"),
+        (SpectralTreebankGrammar, "em", "'em' is EMTreebankGrammar()"),
+        (SpectralTagger, "em", "'em' is EMTagger()"),
+    ],
+)
+def test_methods_of_the_command_line_lead_to_the_classes_that_have_them(
+    kind: Any, method: str, meant: str
+) -> None:
+    data: dict[Any, Any] = {SpectralAutomaton: ["ab"] * 9, SpectralTreebankGrammar: ["(S (N a) (V b))"] * 9}
+    given = (data[kind],) if kind in data else ([[("a", "X"), ("b", "Y")]] * 9, [[2, 0]] * 9)
+    if kind is SpectralTagger:
+        given = ([["a", "b"]] * 9, [["X", "Y"]] * 9)
+    with pytest.raises(ValueError, match=re.escape(meant)):
+        kind(method).fit(*given)
 
 
 def test_parameters_that_nobody_has_are_listed_with_those_that_there_are() -> None:

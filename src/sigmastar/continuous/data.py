@@ -125,7 +125,11 @@ def read_series(path: str | os.PathLike[str]) -> Series:
         except ValueError:
             if number == 1:
                 continue  # names of the columns
-            raise InputError(f"{line.strip()[:40]!r} are not numbers", file=file, line=number) from None
+            problem = (
+                f"{line.strip()[:40]!r} is no row of numbers; write them with blanks or commas between, and "
+                "learn from strings of symbols by `sigmastar learn automaton`"
+            )
+            raise InputError(problem, file=file, line=number) from None
         if width and len(row) != width:
             raise InputError(f"{len(row)} numbers, where lines above have {width}", file=file, line=number)
         width = len(row)

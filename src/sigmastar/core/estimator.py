@@ -31,7 +31,7 @@ from __future__ import annotations
 import inspect
 import os
 import sys
-from collections.abc import Callable, Iterator, Mapping, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import wraps
@@ -368,6 +368,12 @@ def chosen(table: Mapping[str, Choice], value: str | Choice, name: str) -> Choic
     if value not in table:
         raise ValueError(f"{name}={value!r} must be one of {', '.join(map(repr, table))}")
     return table[value]
+
+
+def no_method(value: str, names: Iterable[str], elsewhere: Mapping[str, str]) -> ValueError:
+    """The error about a method that an estimator does not have; `elsewhere` names those that others have."""
+    other = f"; {value!r} is {elsewhere[value]}" if value in elsewhere else ""
+    return ValueError(f"method={value!r} must be one of {', '.join(map(repr, names))}{other}")
 
 
 def positive(value: int, name: str) -> int:

@@ -27,6 +27,7 @@ from sigmastar.core.estimator import (
     RandomState,
     SpreadEstimator,
     as_generator,
+    no_method,
     positive,
     positive_or_auto,
 )
@@ -308,7 +309,9 @@ class SpectralDependencyGrammar(SpreadEstimator, DependencyEstimator):
     def _recipe(self) -> Recipe:
         methods = (OF_TWO_VIEWS, *OF_RECOVER)
         if self.method not in methods:
-            raise ValueError(f"method={self.method!r} must be one of {', '.join(map(repr, methods))}")
+            first = "DeterministicDependencyGrammar"
+            elsewhere = {"em": "EMDependencyGrammar()", "det": f"{first}(first=False)", "det+f": f"{first}()"}
+            raise no_method(self.method, methods, elsewhere)
         return self._em_recipe(self.method, self.n_states, self.max_iter)
 
 

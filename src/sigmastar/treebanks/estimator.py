@@ -19,6 +19,7 @@ from sigmastar.core.estimator import (
     SpreadEstimator,
     as_generator,
     n_threads,
+    no_method,
     positive,
 )
 from sigmastar.core.progress import silent
@@ -245,9 +246,7 @@ class SpectralTreebankGrammar(SpreadEstimator, TreebankEstimator):
     def specs(self) -> tuple[GrammarSpec, ...]:
         methods = ("best", *(name for name in METHODS if name not in ("pcfg", "em")))
         if self.method not in methods:
-            others = {"pcfg": "; 'pcfg' is PCFG()", "em": "; 'em' is EMTreebankGrammar()"}
-            names = ", ".join(map(repr, methods))
-            raise ValueError(f"method={self.method!r} must be one of {names}{others.get(self.method, '')}")
+            raise no_method(self.method, methods, {"pcfg": "PCFG()", "em": "EMTreebankGrammar()"})
         n_states = None if self.n_states is None else positive(self.n_states, "n_states")
         shape = Binarization(self.direction, self.horizontal, self.vertical)
         usual = 24 if self.method == "spectral+em" else GrammarSpec.n_states

@@ -27,6 +27,7 @@ from sigmastar.core.alphabet import Alphabet, Symbol
 from sigmastar.core.engines import engine_of
 from sigmastar.core.estimator import (
     chosen,
+    no_method,
     positive,
     positive_or_auto,
 )
@@ -198,7 +199,8 @@ class SpectralAutomaton(HiddenStates, Growing):
         if self.method == "fast":
             return ContextBatches.first(strings, rng, self._n_classes)
         if self.method != "spectral":
-            raise ValueError(f"method={self.method!r} must be one of {', '.join(map(repr, METHODS))}")
+            elsewhere = {"em": "EMAutomaton()", "ngram": "NgramAutomaton()"}
+            raise no_method(self.method, METHODS, elsewhere)
         return BasisBatches.first(
             strings,
             rng,

@@ -116,8 +116,15 @@ class TabRows:
         for at in suspects.tolist():
             found = self._content.count(b"\t", self._starts[at], self._ends[at]) + 1
             if found != n:
-                raw = "" if found > 1 else "; raw text is for models of `sigmastar learn pipeline`"
-                raise self.error(f"expected {n} columns with tabs between them, found {found}{raw}", at + 1)
+                other = "" if found > 1 else _of_another_kind(self._content[self._starts[at] :][:1])
+                raise self.error(f"expected {n} columns with tabs between them, found {found}{other}", at + 1)
+
+
+def _of_another_kind(first: bytes) -> str:
+    """What takes a file without columns, by its first letter."""
+    if first == b"(":
+        return "; trees in brackets are for `sigmastar learn treebank` and its models"
+    return "; raw text is for models of `sigmastar learn pipeline`"
 
 
 def _begin_with_number(data: Bytes, starts: Int64s) -> Flags:
