@@ -54,12 +54,6 @@ def test_tails_are_the_last_part_of_each(lengths: list[int], share: float) -> No
     assert found.lengths.sum() + found.kept_offsets[-1] == offsets[-1]
 
 
-def test_tails_up_to_a_number_of_positions() -> None:
-    found = tails(np.array([0, 10_000]), most=50)
-    assert found is not None
-    assert found.lengths.tolist() == [50]
-
-
 def test_one_long_string_is_cut_by_position() -> None:
     found = tails(np.array([0, 200]))
     assert found is not None

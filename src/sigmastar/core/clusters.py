@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 
@@ -206,9 +205,7 @@ def k_means_from(
     return Clusters((np.cumsum(used) - 1)[labels], centres[used])
 
 
-def sampled_k_means(
-    points: Array, n_clusters: int, rng: np.random.Generator, most_points: int, n_steps: int = N_STEPS
-) -> Clusters:
+def sampled_k_means(points: Array, n_clusters: int, rng: np.random.Generator, most_points: int) -> Clusters:
     """k-means on at most `most_points` of the points, and the nearest centre for all of them.
 
     Parameters
@@ -221,8 +218,6 @@ def sampled_k_means(
         The source of chance.
     most_points
         A sample of so many shows where the clusters are.
-    n_steps
-        Of Lloyd's algorithm.
 
     Returns
     -------
@@ -233,7 +228,7 @@ def sampled_k_means(
         sample = points
     else:
         sample = points[rng.choice(len(points), most_points, replace=False)]
-    found = k_means(sample, n_clusters, rng, n_steps=n_steps)
+    found = k_means(sample, n_clusters, rng)
     labels = nearest(points, found.centres)
     used = np.bincount(labels, minlength=found.n_clusters) > 0
     return Clusters((np.cumsum(used) - 1)[labels], found.centres[used])
@@ -318,8 +313,6 @@ def cluster_groups(
     n_clusters: Array,
     points_of: Callable[[int, Int64s], Floats],
     rng: np.random.Generator,
-    n_steps: int = N_STEPS,
-    little_change: float = LITTLE_CHANGE,
 ) -> Int64s:
     """Every group clustered for itself, side by side: the same result for any number of threads and workers.
 
@@ -333,8 +326,6 @@ def cluster_groups(
         From the number of a group and the places of its members to their points.
     rng
         The source of chance: as many uniform numbers as clusters are drawn for each group, in order.
-    n_steps, little_change
-        As of `k_means`.
 
     Returns
     -------
@@ -351,9 +342,9 @@ def cluster_groups(
         labels[members[group]] = found
 
     places = [g for g, k in enumerate(n_clusters) if k > 1 and len(members[g])]
-    spread_each(places, given, partial(_labels, n_steps, little_change), keep)
+    spread_each(places, given, _labels, keep)
     return labels
 
 
-def _labels(n_steps: int, little_change: float, given: tuple[Floats, Floats]) -> Int64s:
-    return k_means_from(*given, n_steps=n_steps, little_change=little_change).labels
+def _labels(given: tuple[Floats, Floats]) -> Int64s:
+    return k_means_from(*given).labels

@@ -108,7 +108,7 @@ def split(
     return Split(np.sort(order[size:]), np.sort(order[:size]))
 
 
-def tails(offsets: Int64s, share: float = SHARE, most: int | None = None) -> Tails | None:
+def tails(offsets: Int64s, share: float = SHARE) -> Tails | None:
     """The last part of every sequence.
 
     Parameters
@@ -117,8 +117,6 @@ def tails(offsets: Int64s, share: float = SHARE, most: int | None = None) -> Tai
         Where the sequences begin and end.
     share
         Of each sequence, rounded down: the beginning stays.
-    most
-        Positions of all tails together that are enough; None: no limit.
 
     Returns
     -------
@@ -131,8 +129,6 @@ def tails(offsets: Int64s, share: float = SHARE, most: int | None = None) -> Tai
     [27, 35]
     """
     lengths = np.diff(offsets)
-    if most is not None:
-        share = min(share, most / max(int(lengths.sum()), 1))
     sizes = np.floor(share * lengths + 1e-9).astype(np.int64)
     if sizes.sum() < SHORTEST_TAIL:
         return None

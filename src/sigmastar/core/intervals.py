@@ -21,6 +21,8 @@ from sigmastar.core.arrays import Floats
 Statistic = Callable[[Floats], Floats]
 
 MAX_CELLS = 4_000_000  # resampled values held at a time
+N_RESAMPLES = 2000
+CONFIDENCE = 0.95
 
 
 @dataclass(frozen=True)
@@ -58,8 +60,8 @@ def bootstrap(
     values: ArrayLike | Sequence[float],
     rng: np.random.Generator,
     statistic: Statistic = mean,
-    n_resamples: int = 2000,
-    confidence: float = 0.95,
+    n_resamples: int = N_RESAMPLES,
+    confidence: float = CONFIDENCE,
 ) -> Estimate:
     """The statistic of the values with its percentile interval."""
     items = _items(values, "values")
@@ -68,7 +70,7 @@ def bootstrap(
     return Estimate(float(statistic(items)), float(low), float(high), len(items))
 
 
-def normal_interval(value: float, standard_error: float, n: int, confidence: float = 0.95) -> Estimate:
+def normal_interval(value: float, standard_error: float, n: int, confidence: float = CONFIDENCE) -> Estimate:
     """value +- z standard errors, for means of many items."""
     reach = float(special.ndtri(_tails(confidence)[1])) * standard_error
     return Estimate(value, value - reach, value + reach, n)
@@ -90,8 +92,6 @@ def paired_comparison(
     a_values: ArrayLike | Sequence[float],
     b_values: ArrayLike | Sequence[float],
     rng: np.random.Generator,
-    n_resamples: int = 2000,
-    confidence: float = 0.95,
     higher_is_better: bool = False,
 ) -> PairedComparison:
     """Compare two models on the same items, by their losses (or gains, if `higher_is_better`)."""
@@ -99,8 +99,8 @@ def paired_comparison(
     if len(a) != len(b):
         raise ValueError(f"a pair needs both values: {len(a)} a_values against {len(b)} b_values")
     differences = a - b
-    drawn = _resampled(differences, mean, n_resamples, rng)
-    low, high = np.quantile(drawn, _tails(confidence))
+    drawn = _resampled(differences, mean, N_RESAMPLES, rng)
+    low, high = np.quantile(drawn, _tails(CONFIDENCE))
     gain = 1.0 if higher_is_better else -1.0
     wins, losses = int((gain * differences > 0).sum()), int((gain * differences < 0).sum())
     p_better = float((gain * drawn > 0).mean() + (drawn == 0).mean() / 2)

@@ -1,12 +1,11 @@
 """Log-scores of several models combined log-linearly, with weights from held-out data.
 
     p(y | x) = exp(w . s(x, y)) / sum over proposals y' of exp(w . s(x, y'))
-    max over w   sum over held-out x of c_x log sum over right y of p(y | x)  -  ridge / 2 |w - w0|^2
+    max over w >= 0   sum over held-out x of log sum over right y of p(y | x)  -  ridge / 2 |w - 1 / n|^2
 
-with s the log-scores of the models, w0 where the weights are drawn to, c_x how often x was met. With one
-right proposal per x the problem is concave. Two proposals, one of them with scores of zero, are logistic
-regression (`fit_votes`). Where accuracy counts and not likelihood, a grid of few weights is tried
-(`best_on_grid`).
+with s the log-scores of the n models. With one right proposal per x the problem is concave. Two proposals,
+one of them with scores of zero, and weights of any sign are logistic regression (`fit_votes`). Where accuracy
+counts and not likelihood, a grid of few weights is tried (`best_on_grid`).
 """
 
 from __future__ import annotations
@@ -22,6 +21,7 @@ from sigmastar.core.arrays import Array, Flags, Floats, Int64s
 
 RIDGE = 1.0
 LITTLE = 0.03  # of the weight
+_ITERATIONS = 15_000  # at most
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,15 +31,13 @@ class _Proposals:
     scores: Floats
     starts: Int64s
     right: Flags
-    counts: Floats  # of owners
 
     @classmethod
-    def of(cls, scores: Floats, owner: Array, right: Flags, counts: Floats | None) -> _Proposals:
+    def of(cls, scores: Floats, owner: Array, right: Flags) -> _Proposals:
         kept = np.isin(owner, np.unique(owner[right]))
         owner = owner[kept]
         starts = np.flatnonzero(np.append(True, np.diff(owner) != 0)) if len(owner) else np.zeros(0, np.int64)
-        weights = np.ones(len(starts)) if counts is None else np.asarray(counts)[owner[starts]]
-        return cls(scores[kept], starts.astype(np.int64), right[kept], weights)
+        return cls(scores[kept], starts.astype(np.int64), right[kept])
 
     def loss(self, weights: Floats) -> tuple[float, Floats]:
         """-log of the share of the right proposals, summed over owners, and its slope."""
@@ -49,21 +47,11 @@ class _Proposals:
         mass = np.exp(logits)
         good = np.where(self.right, mass, 0.0)
         totals, goods = np.add.reduceat(mass, self.starts), np.add.reduceat(good, self.starts) + 1e-300
-        up, down = np.repeat(self.counts / goods, sizes), np.repeat(self.counts / totals, sizes)
-        return float(self.counts @ np.log(totals / goods)), (mass * down - good * up) @ self.scores
+        slopes = mass / np.repeat(totals, sizes) - good / np.repeat(goods, sizes)
+        return float(np.log(totals / goods).sum()), slopes @ self.scores
 
 
-def fit_weights(
-    scores: Floats,
-    owner: Array,
-    right: Flags,
-    ridge: float = RIDGE,
-    *,
-    towards: Floats | None = None,
-    lowest: float | None = 0.0,
-    counts: Floats | None = None,
-    n_iterations: int = 15_000,
-) -> Floats:
+def fit_weights(scores: Floats, owner: Array, right: Flags, ridge: float = RIDGE) -> Floats:
     """The weights of models that score the same proposals.
 
     Parameters
@@ -75,20 +63,12 @@ def fit_weights(
     right
         Which proposals are right; owners without a right one are left out.
     ridge
-        Strength of the pull to `towards`.
-    towards
-        Weights to start from and to be drawn to; None: 1 / number of models.
-    lowest
-        Bound of the weights from below; None: no bound.
-    counts
-        How often each owner was met; None: once.
-    n_iterations
-        Of L-BFGS, at most.
+        Strength of the pull to equal weights that sum to one.
 
     Returns
     -------
     Floats
-        A weight per model.
+        A weight per model, none below zero.
 
     Examples
     --------
@@ -99,17 +79,17 @@ def fit_weights(
     True
     """
     n_models = scores.shape[1]
-    usual = np.full(n_models, 1.0 / n_models) if towards is None else np.asarray(towards, dtype=np.float64)
-    proposals = _Proposals.of(scores, owner, right, counts)
+    usual = np.full(n_models, 1.0 / n_models)
+    proposals = _Proposals.of(scores, owner, right)
     if not len(proposals.starts):
-        return usual.copy()
+        return usual
 
     def loss(weights: Floats) -> tuple[float, Floats]:
         value, slope = proposals.loss(weights)
         away = weights - usual
         return value + ridge / 2 * float(away @ away), slope + ridge * away
 
-    return _minimized(loss, usual, [(lowest, None)] * n_models, n_iterations)
+    return _minimized(loss, usual, [(0.0, None)] * n_models, _ITERATIONS)
 
 
 def fit_votes(
