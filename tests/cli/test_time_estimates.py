@@ -11,8 +11,9 @@ import pytest
 
 from cli.calls import invoke
 from forged.small_models import Small, small_models
-from sigmastar.core import progress, time_estimates
-from sigmastar.core.progress import Outlook, compilation, watching
+from sigmastar.core import time_estimates
+from sigmastar.core.progress import compilation, watching
+from sigmastar.core.time_estimates import Outlook
 
 
 class Clock:
@@ -50,7 +51,7 @@ def test_long_work_is_told_once_and_short_work_never(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     clock = Clock()
-    monkeypatch.setattr(progress, "_seconds_of_work", clock)
+    monkeypatch.setattr(time_estimates, "_seconds_of_work", clock)
     with watching("learning") as say:
         clock.now += 10.0
         say("counting", 0.9)

@@ -276,8 +276,6 @@ def report(event: Event) -> None:
 
 
 Say = Progress
-MUCH_LEFT = 30.0  # seconds of work that are worth a line
-_LEAST_SECONDS, _LEAST_SHARE = 3.0, 0.02  # that an estimate rests on
 
 
 @contextmanager
@@ -309,11 +307,13 @@ def _shown(message: str, quiet: bool, estimates: bool) -> Iterator[Say]:
     if quiet or not (estimates or sys.stderr.isatty()):
         yield _reported(silent)
         return
+    from sigmastar.core.time_estimates import Outlook, line_if_long  # most calls are short or go into files
+
     outlook = Outlook()
     if not sys.stderr.isatty():
-        yield _reported(_line_if_long(outlook))
+        yield _reported(line_if_long(outlook))
         return
-    from rich.console import Console  # most calls are short or go into files: they need not load it
+    from rich.console import Console
     from rich.progress import BarColumn, SpinnerColumn, TextColumn, TimeElapsedColumn
     from rich.progress import Progress as Bars
 
@@ -344,33 +344,6 @@ def _reported(say: Say) -> Say:
         say(message, done)
 
     return told
-
-
-class Outlook:
-    """How long work will take, at its speed since now or since it said that none of it is done.
-
-    Parameters
-    ----------
-    clock : callable
-        Seconds of work so far, from any beginning.
-    """
-
-    def __init__(self, clock: Callable[[], float] | None = None) -> None:
-        self.clock = clock or _seconds_of_work
-        self.begin = self.clock()
-
-    def seconds_left(self, done: float | None) -> float | None:
-        """An estimate from the share that is done; None where it would rest on too little."""
-        if done == 0.0:
-            self.begin = self.clock()
-        passed = self.clock() - self.begin
-        if done is None or done < _LEAST_SHARE or passed < _LEAST_SECONDS:
-            return None
-        return passed * (1.0 - min(done, 1.0)) / done
-
-
-def _seconds_of_work() -> float:
-    return time.perf_counter() - compilation.seconds()
 
 
 class Compilation:
@@ -422,21 +395,6 @@ def on_compile(callback: Callable[[], None]) -> Callable[[], None]:
     >>> forget()
     """
     return _joined(compilation.waiting, callback)
-
-
-def _line_if_long(outlook: Outlook) -> Say:
-    told = False
-
-    def say(message: str, done: float | None = None) -> None:
-        nonlocal told
-        if told:
-            return
-        seconds = outlook.seconds_left(done)
-        if seconds is not None and seconds > MUCH_LEFT:
-            told = True
-            tell(f"{message}: about {in_words(seconds)} left")
-
-    return say
 
 
 def in_words(seconds: float) -> str:

@@ -1,4 +1,4 @@
-"""How long work on many inputs will take: told before it begins, by trials on a few of them.
+"""How long work will take: by its speed so far; on many inputs before it begins, by trials on a few of them.
 
     inputs of up to some length     as long as those that are tried, by their lengths to a power
     longer ones                     by ever longer begins of the longest, and how the time of these grows
@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sigmastar.core.arrays import Floats
-from sigmastar.core.progress import LONG, in_words, tell
+from sigmastar.core.progress import LONG, Progress, compilation, in_words, tell
 
 Run = Callable[[NDArray[np.int64], int], object]
 
@@ -24,6 +24,8 @@ _ENOUGH = 0.2  # seconds of a trial that an estimate may rest on
 _SHARE = 1 / 32  # of the inputs, that a trial takes at most
 _FACTOR = 4  # by which trials grow
 _clock = time.process_time
+MUCH_LEFT = 30.0  # seconds of work that are worth a line
+_LEAST_SECONDS, _LEAST_SHARE = 3.0, 0.02  # that an estimate by speed rests on
 
 
 def foretell(
@@ -106,3 +108,46 @@ def _seconds(run: Run, numbers: NDArray[np.int64], most: int, again: bool) -> fl
         run(numbers, most)
         seconds = _clock() - begin
     return seconds
+
+
+class Outlook:
+    """How long work will take, at its speed since now or since it said that none of it is done.
+
+    Parameters
+    ----------
+    clock : callable
+        Seconds of work so far, from any beginning.
+    """
+
+    def __init__(self, clock: Callable[[], float] | None = None) -> None:
+        self.clock = clock or _seconds_of_work
+        self.begin = self.clock()
+
+    def seconds_left(self, done: float | None) -> float | None:
+        """An estimate from the share that is done; None where it would rest on too little."""
+        if done == 0.0:
+            self.begin = self.clock()
+        passed = self.clock() - self.begin
+        if done is None or done < _LEAST_SHARE or passed < _LEAST_SECONDS:
+            return None
+        return passed * (1.0 - min(done, 1.0)) / done
+
+
+def _seconds_of_work() -> float:
+    return time.perf_counter() - compilation.seconds()
+
+
+def line_if_long(outlook: Outlook) -> Progress:
+    """What tells once how much time is left, where that is much."""
+    told = False
+
+    def say(message: str, done: float | None = None) -> None:
+        nonlocal told
+        if told:
+            return
+        seconds = outlook.seconds_left(done)
+        if seconds is not None and seconds > MUCH_LEFT:
+            told = True
+            tell(f"{message}: about {in_words(seconds)} left")
+
+    return say

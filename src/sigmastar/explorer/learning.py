@@ -15,7 +15,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sigmastar.core.exhibit import View, plain, spectrum, table
-from sigmastar.core.progress import Event, Measure, Outlook, Phase, Point, Saved, Spectrum
+from sigmastar.core.progress import Event, Measure, Phase, Point, Saved, Spectrum
+from sigmastar.core.time_estimates import Outlook
 
 MOST_CURVES, MOST_POINTS, MOST_PHASES = 12, 300, 40
 """What one picture can hold: the longest curves, points of each of them, lines of the diary."""
