@@ -119,11 +119,24 @@ def test_raw_text_for_a_parser_is_for_a_pipeline(home: Path, tmp_path: Path) -> 
     assert "found 1; raw text is for models of `sigmastar learn pipeline`" in line
 
 
+def test_the_explorer_says_what_to_do_about_a_file_that_is_not_there(home: Path) -> None:
+    pytest.importorskip("starlette")
+    line = fail("explore", home / "m.sigma", home / "nowhere.txt", "--no-browser")
+    assert line.endswith("nowhere.txt: there is no such file; check the name")
+
+
 def test_trees_in_brackets_are_not_taken_for_raw_text(tmp_path: Path) -> None:
     (tmp_path / "trees.mrg").write_text("(S (N a) (V b))\n")
     for family in ("pipeline", "dependency"):
         line = fail("learn", family, tmp_path / "trees.mrg", "-o", tmp_path / "m")
         assert "found 1; trees in brackets are for `sigmastar learn treebank` and its models" in line
+
+
+def test_a_third_column_of_pairs_is_left_out_with_a_word(tmp_path: Path) -> None:
+    (tmp_path / "pairs.tsv").write_text("ab\tA B\tx y\nba\tB A\nb\tB\tz\n")
+    call = ("learn", "transducer", tmp_path / "pairs.tsv", "--method", "ngram", "-o", tmp_path / "t.sigma")
+    assert "columns behind the second are left out, in 2 lines\n" in invoke(*call).stderr
+    assert figures("show", tmp_path / "t.sigma")["output_symbols"] == 2
 
 
 def test_what_is_no_string_is_named() -> None:

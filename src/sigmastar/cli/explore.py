@@ -131,7 +131,7 @@ def split_files(files: Sequence[str]) -> tuple[list[str], str | None]:
     others = [path for path in files if path not in models]
     for path in others:
         if not os.path.isfile(path):
-            raise InputError("there is no such file", file=path)
+            raise InputError("there is no such file; check the name", file=path)
     if others and not models:
         raise InputError("is not a model file; give a model before the data", file=others[0])
     if len(others) > 1:

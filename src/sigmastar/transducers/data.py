@@ -27,6 +27,7 @@ from sigmastar.core.alphabet import Alphabet, Symbol
 from sigmastar.core.arrays import Array, Int32s, Int64s
 from sigmastar.core.errors import InputError
 from sigmastar.core.held_out import Split, folds
+from sigmastar.core.progress import counted, tell
 from sigmastar.core.skipping import by_line
 from sigmastar.core.stored_parts import check_header
 from sigmastar.core.text_files import TextPath, display_name, open_text, skips
@@ -169,7 +170,7 @@ def read_transductions(
     list of pairs
         Inputs and outputs as tuples of symbols.
     """
-    found = []
+    found, n_wider = [], 0
     left, right = SIDES[inputs], SIDES[outputs]
     for number, line in enumerate(open_text(path), 1):
         if not line.strip():
@@ -183,8 +184,12 @@ def read_transductions(
                 line=number,
             )
         found.append(pair)
+        n_wider += len(cells) > 2
     if not found:
         raise InputError("the file holds no pairs", file=display_name(path))
+    if n_wider:
+        lines = counted(n_wider, "line")
+        tell(f"note: {display_name(path)}: columns behind the second are left out, in {lines}")
     return found
 
 
