@@ -18,6 +18,7 @@ from sigmastar import (
     HankelClassifier,
     NgramAutomaton,
     NotFittedError,
+    Pipeline,
     SpectralAutomaton,
     SpectralDependencyGrammar,
     SpectralTagger,
@@ -90,6 +91,7 @@ def test_slips_are_asked_about_and_other_names_are_not_taken_for_one() -> None:
     [
         (SpectralTagger, "tag", r"predict\(\[words\]\)\[0\]"),
         (SpectralTagger, "state_features_", r"model_\.state_features\(\)"),
+        (Pipeline, "tokenize", r"model_\.tokenizer\.words\(text\)"),
         (NgramAutomaton, "perplexity", r"numpy\.exp"),
         (EMAutomaton, "n_iter_", r"monitor_\.iter"),
         (GaussianHMM, "n_iter_", r"monitor_\.iter"),

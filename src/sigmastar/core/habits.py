@@ -51,6 +51,7 @@ ATTRIBUTES: Mapping[str, tuple[tuple[str, str], ...]] = {
     "parse_sents": (("predict", "predict(sentences)"),),
     "parse_all": (("predict_nbest", "predict_nbest([words])[0]"),),
     "pipe": (("predict", "predict(texts)"),),
+    "tokenize": (("tokenizer", "model_.tokenizer.words(text)"),),
     "predict_single": (("predict", "predict([sentence])[0]"),),
     "predict_marginals": (("predict_proba", "predict_proba(sentences)"),),
     "predict_marginals_single": (("predict_proba", "predict_proba([sentence])[0]"),),
