@@ -46,35 +46,70 @@ def share(bank: BinaryPhrases, words: list[str], wanted: str, tag: str | None = 
     return found, total
 
 
-def backed_off(bank: BinaryPhrases, levels: list[list[str]], wanted: str, tag: str | None = None) -> float:
-    """P(a | w) from the coarsest level down."""
-    value = None
-    for words in reversed(levels):
-        found, total = share(bank, words, wanted, tag)
-        value = found / total if value is None else (found + 5.0 * value) / (total + 5.0)
-    assert value is not None
+def backed_off(levels: list[tuple[float, float]]) -> float:
+    """From the coarsest level down: (how often, of how many) at each."""
+    value = levels[-1][0] / levels[-1][1]
+    for found, total in reversed(levels[:-1]):
+        value = (found + 5.0 * value) / (total + 5.0)
     return value
+
+
+def tag_of(name: str) -> str:
+    return name.split("+")[-1]
+
+
+EVERYTHING = ["the", "cats", "dogs", "a", "runs"]
+RARE = ["a", "runs"]  # at most two occurrences
+# "dogs" is frequent: no rare word ends in "ogs", but "runs" ends in "s", and "a" shares its class
+LEVELS = [["dogs"], ["runs"], RARE, RARE, EVERYTHING]
 
 
 @pytest.mark.parametrize("tag", [None, "N"])
 def test_probabilities_back_off_from_the_word_to_its_signatures(
     bank: BinaryPhrases, counts: LexicalCounts, tag: str | None
 ) -> None:
-    everything = ["the", "cats", "dogs", "a", "runs"]
-    rare = ["a", "runs"]  # at most two occurrences
-    # "dogs" is frequent: no rare word ends in "ogs", but "runs" ends in "s", and "a" shares its class
-    levels = [["dogs"], ["runs"], rare, rare, everything]
+    """P(t | w) P(a | w, t), each by itself."""
     leaves = counts.forest.leaves(["dogs"], None if tag is None else [tag], least=0.0)
     got = dict(zip([names(bank)[a] for a in leaves.symbols], leaves.scores, strict=True))
-    total = sum(share(bank, everything, name)[0] for name in names(bank))
+    total = sum(share(bank, EVERYTHING, name)[0] for name in names(bank))
     for name in names(bank):
-        if tag is None or name.split("+")[-1] == tag:
-            frequency = share(bank, everything, name)[0] / total
-            if tag is None:
-                expected = backed_off(bank, levels, name) / frequency
-                np.testing.assert_allclose(got.get(name, 0.0), expected)
+        if tag in (None, tag_of(name)):
+            of_tag = [[other for other in names(bank) if tag_of(other) == tag_of(name)]] * len(LEVELS)
+            found = [
+                (sum(share(bank, words, other)[0] for other in others), share(bank, words, name)[1])
+                for words, others in zip(LEVELS, of_tag, strict=True)
+            ]
+            expected = 1.0 if tag else backed_off(found)
+            expected *= backed_off([share(bank, words, name, tag_of(name)) for words in LEVELS])
+            frequency = share(bank, EVERYTHING, name)[0] / total
+            np.testing.assert_allclose(got.get(name, 0.0), expected / frequency)
         else:
             assert name not in got
+
+
+@pytest.mark.parametrize("tag", [None, "N"])
+def test_states_back_off_by_how_often_the_word_has_the_symbol(
+    bank: BinaryPhrases, counts: LexicalCounts, tag: str | None
+) -> None:
+    """P(z | w, a) of the symbol N, seen once with "dogs": the word's other symbols are no evidence on it."""
+    n_states = np.full(len(counts.forest.tags), 2, dtype=np.int64)
+    posteriors = np.random.default_rng(0).dirichlet([1.0, 1.0], len(counts.leaves))
+    at = 2 * np.arange(len(counts.leaves))
+    lexicon = state_lexicon(counts, n_states, posteriors.ravel(), at, across=0.0)
+    a = names(bank).index("N")
+    words = np.array([bank.phrases.words[word] for word in bank.word[counts.leaves].tolist()])
+
+    def of(level: list[str]) -> np.ndarray:
+        return posteriors[np.isin(words, level) & (counts.symbols == a)]
+
+    by_state = [
+        backed_off([(part[:, z].sum(), len(part)) for part in map(of, LEVELS) if len(part)]) for z in (0, 1)
+    ]
+    leaves = counts.forest.leaves(["dogs"], None if tag is None else [tag], least=0.0)
+    begin, vectors = lexicon.candidate_vectors(leaves)
+    number = leaves.symbols.tolist().index(a)
+    got = vectors[begin[number] : begin[number + 1]] * of(EVERYTHING).mean(axis=0)
+    np.testing.assert_allclose(got / leaves.scores[number], by_state, rtol=1e-6)
 
 
 def test_an_unknown_word_is_what_looks_like_it(bank: BinaryPhrases, counts: LexicalCounts) -> None:
@@ -120,6 +155,16 @@ def test_vectors_of_known_leaves_agree_with_those_of_candidates(counts: LexicalC
         leaves = counts.forest.leaves([word])
         place = leaves.symbols.tolist().index(counts.symbols[leaf])
         np.testing.assert_allclose(vectors[leaf], leaves.scores[place])
+
+
+def test_vectors_of_known_leaves_are_sums_on_the_way_up(counts: LexicalCounts) -> None:
+    n_states = np.full(len(counts.forest.tags), 3, dtype=np.int64)
+    posteriors = np.random.default_rng(1).dirichlet([1.0] * 3, len(counts.leaves))
+    lexicon = state_lexicon(counts, n_states, posteriors.ravel(), 3 * np.arange(len(counts.leaves)))
+    pairs, weights = counts.forest.way_up(*counts.rows)
+    vectors, _ = lexicon.vectors(*counts.rows)
+    values = lexicon.values.reshape(-1, 3)[np.maximum(pairs, 0)]
+    np.testing.assert_allclose((weights[..., None] * values).sum(axis=1).ravel(), vectors)
 
 
 def test_signatures_know_scripts_without_case() -> None:

@@ -16,6 +16,7 @@ likelihood need not rise at each of them.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -160,7 +161,7 @@ class LexicalCounts:
     pairs: Int64s  # the row of `levels` of each leaf
     levels: Int64s  # [word pair, level]: pairs of the forest, -1 for none
 
-    @property
+    @cached_property
     def rows(self) -> tuple[Int64s, Int32s]:
         """The node of the forest and the symbol of each row of `levels`."""
         first = np.unique(self.pairs, return_index=True)[1]
@@ -329,8 +330,9 @@ def expected(bank: BinaryPhrases, lexical: LexicalCounts, fit: LatentFit) -> tup
     grammar = fit.grammar
     nodes = bank.nodes(grammar.n_states)
     vectors = np.zeros(int(nodes.at[-1]), dtype=np.float32)
-    scores, score_at = fit.lexicon.vectors(lexical.words, lexical.symbols)
-    vectors[flat_ranges(nodes.at[lexical.leaves], np.diff(score_at))] = scores
+    scores, at = fit.lexicon.vectors(*lexical.rows)
+    sizes = np.diff(at)[lexical.pairs]
+    vectors[flat_ranges(nodes.at[lexical.leaves], sizes)] = scores[flat_ranges(at[lexical.pairs], sizes)]
     tensors = RuleTensors(grammar.single, grammar.offsets)
     start = RootVectors(grammar.roots, grammar.state_at)
     rules, roots, posteriors, total = expectations_in_pieces(bank.starts, nodes, tensors, start, vectors)

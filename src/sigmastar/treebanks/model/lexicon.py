@@ -2,16 +2,22 @@
 
     score(a, z, w) = P(a, z | w) / P(a, z)
 
-so that a word of any frequency is near one, and P(w | a, z) = score * P(w). P(a, z | w) backs off from the
-word to its signatures and on to all rare words. Nothing depends on the language.
+so that a word of any frequency is near one, and P(w | a, z) = score * P(w). A leaf symbol is a tag t with the
+unary phrases above it. What a word may be is decided in three steps,
 
-Scores come from a forest of back-off nodes: word, signatures, rare words, all words.
+    P(a, z | w) = P(t | w) P(a | w, t) P(z | w, a)
 
-    P(a, z | node) = (c(a, z, node) + k P(a, z | above)) / (c(node) + k),     at the top c / total
+and each backs off by itself from the word to its signatures and on to all rare words, so that a rare reading
+of a frequent word is smoothed as a rare word is. Nothing depends on the language.
+
+The steps come from a forest of back-off nodes: word, signatures, rare words, all words.
+
+    P(t | node)    = (c(t, node) + k P(t | above)) / (c(node) + k),             at the top c / total
+    P(a | node, t) = (c(a, node) + k P(a | above, t)) / (c(t, node) + k)
+    P(z | node, a) = (c(a, z, node) + k P(z | above, a)) / (c(a, node) + k)
 
 Nodes hold (node, symbol) pairs, sorted by node; a pair owns the values of the states of its symbol, and any
-linear function of the counts may stand in their place, signed ones too. With a tag given, every level is
-taken within the symbols of that tag.
+linear function of the counts may stand in their place, signed ones too. A tag that is given has P(t | w) = 1.
 """
 
 from __future__ import annotations
@@ -50,15 +56,35 @@ class ForestArrays(NamedTuple):
     strength: float
 
 
+class _Tags(NamedTuple):
+    """Room for what is known of every tag at a word."""
+
+    shares: Floats  # P(t | w)
+    totals: Floats  # c(t, node)
+    weights: Floats  # of P(a | above, t)
+
+
 @part
-def _total(forest: ForestArrays, node: int, tag: int) -> float:
-    if tag < 0:
-        return float(forest.totals[node])
-    total = 0.0
-    for pair in range(forest.starts[node], forest.starts[node + 1]):
-        if forest.tags[forest.symbols[pair]] == tag:
-            total += forest.counts[pair]
-    return total
+def _back_off(forest: ForestArrays, node: int) -> float:
+    """k, zero at the top."""
+    return forest.strength if forest.above[node] >= 0 else 0.0
+
+
+@part
+def _tag_shares(forest: ForestArrays, node: int, tag: int, shares: Floats) -> None:
+    """Fill P(t | node) for all tags; of one that is given it is one."""
+    shares[:] = 0.0
+    if tag >= 0:
+        shares[tag] = 1.0
+        return
+    weight, at = 1.0, node
+    while at >= 0:
+        whole = forest.totals[at] + _back_off(forest, at)
+        if whole > 0.0:
+            for pair in range(forest.starts[at], forest.starts[at + 1]):
+                shares[forest.tags[forest.symbols[pair]]] += weight / whole * forest.counts[pair]
+            weight *= _back_off(forest, at) / whole
+        at = forest.above[at]
 
 
 @kernel
@@ -77,22 +103,33 @@ def add_posteriors(
     return values
 
 
-@kernel
-def _shares(forest: ForestArrays, node: int, tag: int, shares: Floats) -> float:
-    """Fill P(a | node) for all leaf symbols; the largest of them."""
-    shares[:] = 0.0
-    weight, at, symbols = 1.0, node, forest.symbols
+@part
+def _shares(forest: ForestArrays, node: int, tag: int, tags: _Tags, shares: Floats) -> float:
+    """Fill P(a | node) for all leaf symbols, within a tag that is given; the largest of them."""
+    _tag_shares(forest, node, tag, tags.shares)
+    shares[:], tags.weights[:] = 0.0, 1.0
+    at, symbols = node, forest.symbols
     while at >= 0:
-        total = _total(forest, at, tag)
-        k = forest.strength if forest.above[at] >= 0 else 0.0
-        if total + k > 0.0:
-            factor = weight / (total + k)
-            for pair in range(forest.starts[at], forest.starts[at + 1]):
-                if tag < 0 or forest.tags[symbols[pair]] == tag:
-                    shares[symbols[pair]] += factor * forest.counts[pair]
-            weight *= k / (total + k)
+        low, high, k = forest.starts[at], forest.starts[at + 1], _back_off(forest, at)
+        tags.totals[:] = 0.0
+        for pair in range(low, high):
+            tags.totals[forest.tags[symbols[pair]]] += forest.counts[pair]
+        for pair in range(low, high):
+            t = forest.tags[symbols[pair]]
+            if tags.shares[t] > 0.0 and forest.counts[pair] > 0.0:
+                weight = tags.shares[t] * tags.weights[t] / (tags.totals[t] + k)
+                shares[symbols[pair]] += weight * forest.counts[pair]
+        for t in range(len(tags.weights)):
+            if tags.totals[t] > 0.0:
+                tags.weights[t] *= k / (tags.totals[t] + k)
         at = forest.above[at]
     return float(shares.max())
+
+
+@part
+def _room(forest: ForestArrays) -> _Tags:
+    n_tags = forest.tags.max() + 1
+    return _Tags(np.zeros(n_tags), np.zeros(n_tags), np.zeros(n_tags))
 
 
 @kernel
@@ -100,15 +137,15 @@ def candidates(
     forest: ForestArrays, nodes: Int64s, word_tags: Int64s, least: float, frequencies: Floats
 ) -> tuple[Int64s, Int32s, Floats, Int64s]:
     """Candidates of every word: where they begin, symbols, P(a | w) / P(a); and the tag that was obeyed."""
-    n_symbols, n = len(frequencies), len(nodes)
+    n_symbols, n, room = len(frequencies), len(nodes), _room(forest)
     shares, begin, obeyed = np.zeros(n_symbols), np.zeros(n + 1, np.int64), word_tags.copy()
     found, scores = np.zeros(n * n_symbols, np.int32), np.zeros(n * n_symbols)
     m = 0
     for i in range(n):
-        most = _shares(forest, nodes[i], obeyed[i], shares)
+        most = _shares(forest, nodes[i], obeyed[i], room, shares)
         if most <= 0.0:  # a tag that no word below this one ever had
             obeyed[i] = -1
-            most = _shares(forest, nodes[i], -1, shares)
+            most = _shares(forest, nodes[i], -1, room, shares)
         for a in range(n_symbols):
             if shares[a] > 0.0 and shares[a] >= least * most:
                 found[m], scores[m] = a, shares[a] / frequencies[a]
@@ -125,60 +162,41 @@ class StateValues(NamedTuple):
     n_states: Int64s
 
 
-class WordCandidates(NamedTuple):
-    """Nodes and tags of words, where the candidates of each begin, and their symbols."""
+@kernel
+def leaf_shares(forest: ForestArrays, leaf_nodes: Int64s, leaf_symbols: Int32s) -> Floats:
+    """P(a | node) of every (node, symbol) asked for; those of one node in a row cost little more than one."""
+    shares, room, found = np.zeros(len(forest.tags)), _room(forest), np.zeros(len(leaf_nodes))
+    for i in range(len(leaf_nodes)):
+        if i == 0 or leaf_nodes[i] != leaf_nodes[i - 1]:
+            _shares(forest, leaf_nodes[i], -1, room, shares)
+        found[i] = shares[leaf_symbols[i]]
+    return found
+
+
+class WordLeaves(NamedTuple):
+    """Nodes of words with a symbol each, P(a | w), and where the vector of each begins."""
 
     nodes: Int64s
-    tags: Int64s
-    begin: Int64s
     symbols: Int32s
+    shares: Floats
+    at: Int64s
 
 
 @kernel
-def candidate_vectors(
-    forest: ForestArrays, words: WordCandidates, states: StateValues
-) -> tuple[Int64s, Floats]:
-    """Where the vector of every candidate begins, and the vectors."""
-    begin, found, symbols = words.begin, words.symbols, forest.symbols
-    at = np.zeros(len(found) + 1, np.int64)
-    for m in range(len(found)):
-        at[m + 1] = at[m] + states.n_states[found[m]]
-    vectors = np.zeros(at[-1])
-    for i in range(len(words.nodes)):
-        node, weight = words.nodes[i], 1.0
+def leaf_vectors(forest: ForestArrays, leaves: WordLeaves, states: StateValues) -> Floats:
+    """P(a | w) P(z | w, a) / P(a, z) of the states of every leaf, flat."""
+    result, offsets = np.zeros(leaves.at[-1]), states.offsets
+    for i in range(len(leaves.nodes)):
+        node, a, weight, at = leaves.nodes[i], leaves.symbols[i], leaves.shares[i], leaves.at[i]
         while node >= 0:
-            total = _total(forest, node, words.tags[i])
-            k = forest.strength if forest.above[node] >= 0 else 0.0
-            if total + k > 0.0:
-                factor, pair, high = weight / (total + k), forest.starts[node], forest.starts[node + 1]
-                for m in range(begin[i], begin[i + 1]):  # both are sorted by symbol
-                    while pair < high and symbols[pair] < found[m]:
-                        pair += 1
-                    if pair < high and symbols[pair] == found[m]:
-                        for z in range(at[m + 1] - at[m]):
-                            vectors[at[m] + z] += factor * states.values[states.offsets[pair] + z]
-                weight *= k / (total + k)
-            node = forest.above[node]
-    return at, vectors
-
-
-@kernel
-def leaf_vectors(
-    forest: ForestArrays, leaf_nodes: Int64s, leaf_symbols: Int32s, states: StateValues, at: Int64s
-) -> Floats:
-    """The vector of every (node, symbol) asked for, flat, beginning at `at`."""
-    result, offsets = np.zeros(at[-1]), states.offsets
-    for i in range(len(leaf_nodes)):
-        node, a, weight = leaf_nodes[i], leaf_symbols[i], 1.0
-        while node >= 0:
-            k = forest.strength if forest.above[node] >= 0 else 0.0
-            factor = weight / max(forest.totals[node] + k, 1e-300)
             low, high = forest.starts[node], forest.starts[node + 1]
             pair = low + np.searchsorted(forest.symbols[low:high], a)
-            if pair < high and forest.symbols[pair] == a:
+            if pair < high and forest.symbols[pair] == a and forest.counts[pair] > 0.0:
+                k = _back_off(forest, node)
+                factor = weight / (forest.counts[pair] + k)
                 for z in range(offsets[pair + 1] - offsets[pair]):
-                    result[at[i] + z] += factor * states.values[offsets[pair] + z]
-            weight *= k / max(forest.totals[node] + k, 1e-300)
+                    result[at + z] += factor * states.values[offsets[pair] + z]
+                weight *= k / (forest.counts[pair] + k)
             node = forest.above[node]
     return result
 
@@ -270,24 +288,29 @@ class LexicalForest:
         begin, symbols, scores, obeyed = candidates(self.arrays, nodes, tags, least, self.frequencies)
         return Leaves(nodes, obeyed, begin, symbols, scores)
 
+    def shares(self, nodes: Int64s, symbols: Int32s) -> Floats:
+        """P(a | w) of a symbol at each of some nodes."""
+        return leaf_shares(self.arrays, nodes, symbols)
+
     def way_up(self, nodes: Int64s, symbols: Int32s) -> tuple[Int64s, Floats]:
         """[row, level]: the pairs that the vector of a symbol at a node is a sum over, and their weights.
 
         -1 where a node on the way up does not have the symbol; the weight is zero there.
         """
         wanted, owner = len(self.tags), np.repeat(np.arange(len(self.above)), np.diff(self.starts))
-        keys, at, weight = owner * wanted + self.symbols, nodes, np.ones(len(nodes))
+        keys, at, weight = owner * wanted + self.symbols, nodes, self.shares(nodes, symbols)
         pairs, weights = list[Int64s](), list[Floats]()
         while (at >= 0).any():
             here = np.maximum(at, 0)
-            back = np.where(self.above[here] >= 0, self.strength, 0.0)
-            total = np.maximum(self.totals[here] + back, 1e-300)
             key = here * wanted + symbols
             place = np.minimum(np.searchsorted(keys, key), len(keys) - 1)
-            known = (at >= 0) & (keys[place] == key)
+            known = (at >= 0) & (keys[place] == key) & (self.counts[place] > 0)
+            back = np.where(self.above[here] >= 0, self.strength, 0.0)
+            total = np.maximum(self.counts[place] + back, 1e-300)
             pairs.append(np.where(known, place, -1))
             weights.append(np.where(known, weight / total, 0.0))
-            weight, at = weight * back / total, np.where(at >= 0, self.above[here], -1)
+            weight = np.where(known, weight * back / total, weight)
+            at = np.where(at >= 0, self.above[here], -1)
         return np.stack(pairs, axis=1), np.stack(weights, axis=1)
 
     PARTS: ClassVar[Parts] = Parts(
@@ -365,13 +388,18 @@ class Lexicon:
 
     def candidate_vectors(self, leaves: Leaves) -> tuple[Int64s, Floats]:
         """Where the vector of every candidate begins, and the vectors."""
-        words = WordCandidates(leaves.nodes, leaves.tags, leaves.begin, leaves.symbols)
-        return candidate_vectors(self.forest.arrays, words, self._states)
+        nodes = np.repeat(leaves.nodes, np.diff(leaves.begin))
+        shares = leaves.scores * self.forest.frequencies[leaves.symbols]
+        vectors, at = self._vectors(nodes, leaves.symbols, shares)
+        return at, vectors
 
     def vectors(self, nodes: Int64s, symbols: Int32s) -> tuple[Floats, Int64s]:
         """The vectors of given symbols at given nodes, flat, and where each begins."""
+        return self._vectors(nodes, symbols, self.forest.shares(nodes, symbols))
+
+    def _vectors(self, nodes: Int64s, symbols: Int32s, shares: Floats) -> tuple[Floats, Int64s]:
         at = np.concatenate([[0], np.cumsum(self.n_states[symbols])])
-        return leaf_vectors(self.forest.arrays, nodes, symbols, self._states, at), at
+        return leaf_vectors(self.forest.arrays, WordLeaves(nodes, symbols, shares, at), self._states), at
 
     def grouped(self, groups: Int64s, frequencies: Floats, n_groups: Int64s, totals: Floats) -> Lexicon:
         """The lexicon of a grammar whose states were joined, see `LatentGrammar.grouped`.
