@@ -46,11 +46,11 @@ def share(bank: BinaryPhrases, words: list[str], wanted: str, tag: str | None = 
     return found, total
 
 
-def backed_off(levels: list[tuple[float, float]]) -> float:
+def backed_off(levels: list[tuple[float, float]], k: float = 5.0) -> float:
     """From the coarsest level down: (how often, of how many) at each."""
     value = levels[-1][0] / levels[-1][1]
     for found, total in reversed(levels[:-1]):
-        value = (found + 5.0 * value) / (total + 5.0)
+        value = (found + k * value) / (total + k)
     return value
 
 
@@ -79,8 +79,8 @@ def test_probabilities_back_off_from_the_word_to_its_signatures(
                 (sum(share(bank, words, other)[0] for other in others), share(bank, words, name)[1])
                 for words, others in zip(LEVELS, of_tag, strict=True)
             ]
-            expected = 1.0 if tag else backed_off(found)
-            expected *= backed_off([share(bank, words, name, tag_of(name)) for words in LEVELS])
+            expected = 1.0 if tag else backed_off(found, 2.5)
+            expected *= backed_off([share(bank, words, name, tag_of(name)) for words in LEVELS], 20.0)
             frequency = share(bank, EVERYTHING, name)[0] / total
             np.testing.assert_allclose(got.get(name, 0.0), expected / frequency)
         else:

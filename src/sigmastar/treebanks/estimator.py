@@ -201,7 +201,7 @@ class SpectralTreebankGrammar(SpreadEstimator, TreebankEstimator):
     span_share : float
         Share of the marginals that comes from the span scorer.
     threshold : float or None
-        Marginal that a label must have to stand in a tree; None: 0.4, with a span scorer 0.44.
+        Marginal that a label must have to stand in a tree; None: 0.44.
     decoding : "labels", "rules" or "trees"
         Trees of probable labels; of probable rules, under the first grammar alone; or trees that are probable
         as wholes, by the product of all grammars.
@@ -278,7 +278,7 @@ class EMTreebankGrammar(SpreadEstimator, TreebankEstimator):
     max_iter : int
         Number of rounds of EM.
     threshold : float or None
-        Marginal that a label must have to stand in a tree; None: 0.4.
+        Marginal that a label must have to stand in a tree; None: 0.44.
     decoding : "labels", "rules" or "trees"
         Trees of probable labels, of probable rules, or trees that are probable as wholes.
     device : "cpu", "cuda" or "auto"

@@ -102,7 +102,7 @@ _BEST, _PCFG, _EM = METHODS["best"], METHODS["pcfg"], METHODS["em"]
     "--threshold",
     type=click.FloatRange(0, 1),
     metavar="P",
-    help="Least marginal of a label in a tree  [default: 0.4; with a span scorer 0.44]",
+    help="Least marginal of a label in a tree  [default: 0.44; for pcfg 0.4]",
 )
 @parameter("decoding", "--decoding", _PCFG, type=click.Choice(DECODINGS), help="What trees are chosen by.")
 @bare_words_option

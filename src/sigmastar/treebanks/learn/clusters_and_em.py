@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from sigmastar.treebanks.gpu.rounds import TorchRounds
 
 RARE = 10  # signatures are counted on words that occur at most so often
-ACROSS = 0.05  # of the probability of a word is shared among all states of a symbol
+ACROSS = 0.1  # of the probability of a word is shared among all states of a symbol
 
 
 @dataclass(frozen=True, eq=False)
@@ -269,7 +269,7 @@ class Shrinkage:
 
     strength: float = 8.0
     backing: float = 5.0
-    across: float = 0.05
+    across: float = ACROSS
     words: float = 10.0  # of signed lexicons
 
 

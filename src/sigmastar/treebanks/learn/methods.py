@@ -70,6 +70,10 @@ _LONGEST = 300  # words of a sentence that is learned from: it has half the squa
 _MOST_LABELS = 127  # numbers of labels are kept in a byte
 
 
+PLAIN_THRESHOLD, THRESHOLD = 0.4, 0.44
+"""Marginals that labels must have in trees of plain PCFGs, and of others: half the F1 that those have."""
+
+
 @dataclass(frozen=True)
 class SpanScorerSpec:
     """How a span scorer is learned."""
@@ -79,7 +83,7 @@ class SpanScorerSpec:
     occurrences: int = 5  # of a chain of labels, to be scored at all
     least: float = 1e-4  # posterior of a span that is kept after the second pass
     share: float = 0.35  # of the marginals of a parser that come from it
-    threshold: float = 0.44  # of the parser that it is part of: half the F1 to be expected
+    threshold: float = THRESHOLD  # of the parser that it is part of
 
 
 def learn_span_scorer(
@@ -366,7 +370,9 @@ def learn_treebank(
         part(f"grammar {number + 1} of {len(specs)}", 0.0)
         grammars.append(learn_grammar(bank, heads, spec, rng, part))
     pruning = THOROUGH if len(specs) > 1 else DEFAULT_PRUNING
-    parser = TreebankParser(bank.labels, tuple(_sharing_words(grammars)), pruning=pruning)
+    members = tuple(_sharing_words(grammars))
+    threshold = PLAIN_THRESHOLD if all(spec.method == "pcfg" for spec in specs) else THRESHOLD
+    parser = TreebankParser(bank.labels, members, threshold, pruning)
     if spans is None:
         return parser
     scorer = learn_span_scorer(bank, parser.forest, spans, rng, stage(progress, len(specs) / n_parts, 1.0))

@@ -12,9 +12,11 @@ of a frequent word is smoothed as a rare word is. Nothing depends on the languag
 
 The steps come from a forest of back-off nodes: word, signatures, rare words, all words.
 
-    P(t | node)    = (c(t, node) + k P(t | above)) / (c(node) + k),             at the top c / total
-    P(a | node, t) = (c(a, node) + k P(a | above, t)) / (c(t, node) + k)
+    P(t | node)    = (c(t, node) + k/2 P(t | above)) / (c(node) + k/2),         at the top c / total
+    P(a | node, t) = (c(a, node) + 4k P(a | above, t)) / (c(t, node) + 4k)
     P(z | node, a) = (c(a, z, node) + k P(z | above, a)) / (c(a, node) + k)
+
+Words say much about their tags, and little about what stands above those.
 
 Nodes hold (node, symbol) pairs, sorted by node; a pair owns the values of the states of its symbol, and any
 linear function of the counts may stand in their place, signed ones too. A tag that is given has P(t | w) = 1.
@@ -56,6 +58,9 @@ class ForestArrays(NamedTuple):
     strength: float
 
 
+_OF_TAGS, _OF_SYMBOLS = 0.5, 4.0  # how strong back-off of both is, in units of that of states
+
+
 class _Tags(NamedTuple):
     """Room for what is known of every tag at a word."""
 
@@ -79,11 +84,12 @@ def _tag_shares(forest: ForestArrays, node: int, tag: int, shares: Floats) -> No
         return
     weight, at = 1.0, node
     while at >= 0:
-        whole = forest.totals[at] + _back_off(forest, at)
+        k = _OF_TAGS * _back_off(forest, at)
+        whole = forest.totals[at] + k
         if whole > 0.0:
             for pair in range(forest.starts[at], forest.starts[at + 1]):
                 shares[forest.tags[forest.symbols[pair]]] += weight / whole * forest.counts[pair]
-            weight *= _back_off(forest, at) / whole
+            weight *= k / whole
         at = forest.above[at]
 
 
@@ -110,7 +116,7 @@ def _shares(forest: ForestArrays, node: int, tag: int, tags: _Tags, shares: Floa
     shares[:], tags.weights[:] = 0.0, 1.0
     at, symbols = node, forest.symbols
     while at >= 0:
-        low, high, k = forest.starts[at], forest.starts[at + 1], _back_off(forest, at)
+        low, high, k = forest.starts[at], forest.starts[at + 1], _OF_SYMBOLS * _back_off(forest, at)
         tags.totals[:] = 0.0
         for pair in range(low, high):
             tags.totals[forest.tags[symbols[pair]]] += forest.counts[pair]
