@@ -108,4 +108,4 @@ def test_spans_alone_stand_in_where_no_grammar_has_a_parse(parser) -> None:  # t
     assert "(NP (D a) (N bone))" in str(found.tree)
     assert replace(parser, span_scorer=None).parse_one(words, tags).how == "flat"
     assert parser.parse_one(words, [*tags[:-1], "NEW"]).how == "flat"
-    assert parser.parse_one([".", "saw"]).how in ("spans", "flat")
+    assert parser.parse_one(["the", "the"]).how in ("spans", "flat")
