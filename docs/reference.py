@@ -29,12 +29,31 @@ CORE = {
 
 
 def write(app: object = None) -> None:
-    """One page per family, one for names of no family, one for the core."""
+    """One page per family, one for names of no family, one for the core; a table of them all."""
     FOLDER.mkdir(parents=True, exist_ok=True)
+    (FOLDER / "table.txt").write_text(table())
     for family in families().values():
         (FOLDER / f"{family.name}.rst").write_text(_family_page(family))
     (FOLDER / "common.rst").write_text(_common_page())
     (FOLDER / "core.rst").write_text(_core_page())
+
+
+def table() -> str:
+    """What each page is about, in Markdown."""
+    rows = ["| page | what it has | estimators |", "| --- | --- | --- |"]
+    for family in families().values():
+        estimators = ", ".join(f"`{name}`" for name in dict(family.estimators))
+        page = f"{{doc}}`sigmastar.{family.name} <generated/{family.name}>`"
+        rows.append(f"| {page} | {family.summary} | {estimators} |")
+    of_all = "Loading and saving, errors, alphabets, corpora on disk, drawing; the small runtime."
+    return "\n".join(
+        [
+            *rows,
+            f"| {{doc}}`names of no family <generated/common>` | {of_all} | |",
+            "| {doc}`sigmastar.core <generated/core>` | What families are built on; for contributors. | |",
+            "",
+        ]
+    )
 
 
 def _family_page(family: Family) -> str:

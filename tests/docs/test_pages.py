@@ -96,6 +96,18 @@ def test_the_reference_of_the_core_names_modules_that_there_are() -> None:
             assert importlib.util.find_spec(f"sigmastar.core.{name}"), name
 
 
+def test_the_reference_begins_with_what_each_page_has() -> None:
+    rows = {
+        row.split("<generated/")[1].split(">")[0]: row
+        for row in module("reference").table().split("\n")[2:-1]
+    }
+    listed = re.findall(r"^generated/(\w+)$", (DOCS / "api" / "index.md").read_text("utf-8"), re.MULTILINE)
+    assert sorted(rows) == sorted(listed)
+    for name, family in families().items():
+        assert family.summary in rows[name]
+        assert all(f"`{estimator}`" in rows[name] for estimator in dict(family.estimators))
+
+
 def test_the_gallery_has_every_example_with_what_it_prints() -> None:
     gallery = module("gallery")
     names = {path.stem for path in (ROOT / "examples").glob("*.py")}
