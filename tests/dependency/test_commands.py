@@ -47,6 +47,14 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+def test_a_sentence_that_is_too_long_is_named_before_work_is_foretold(folder: Path) -> None:
+    rows = "".join(f"{k}\tcat\t_\tNOUN\tNOUN\t_\t_\t_\t_\t_\n" for k in range(1, 1502))
+    (folder / "long.conllu").write_text("1\tcat\t_\tNOUN\tNOUN\t_\t_\t_\t_\t_\n\n" * 1100 + rows + "\n")
+    result = run("predict", folder / "m", folder / "long.conllu")
+    (line,) = [line for line in result.stderr.splitlines() if not line.startswith("compiling")]
+    assert line.startswith("sigmastar: sentence 1101 has 1501 words")
+
+
 def test_evaluate(folder: Path) -> None:
     result = run("evaluate", folder / "m", folder / "train.conllu", "--json", "-q")
     figures = json.loads(result.output)

@@ -119,6 +119,8 @@ def test_one_object_and_one_file(tmp_path: Path) -> None:
     assert len(model.model_.parse_words([[], ["the", "n1"], []])) == 1
     with pytest.raises(InputError, match="pass a list of texts"):
         model.predict("the n1")  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="sentence 1102 has 1501 words"):
+        model.model_.parse_words([["the", "n1"]] * 1101 + [["n1"] * 1501])
 
 
 def test_raw_text_tells_of_words_that_the_treebank_lacks(tmp_path: Path) -> None:

@@ -49,6 +49,7 @@ def _parsed(
     parser: DependencyParser, treebank: DependencyTreebank, say: Say, quiet: bool = False
 ) -> tuple[Int32s, int]:
     """The heads of all words, and how many sentences needed the fallback."""
+    parser.require_lengths(treebank.lengths)
     _foretell("parsing", treebank, parser.parse, quiet)
     heads, n_fallback = [np.zeros(0, dtype=np.int32)], 0
     for begin in range(0, len(treebank), BATCH):

@@ -196,11 +196,11 @@ def words_without_root(head: Int32s, offsets: Int64s) -> Indices:
     return np.flatnonzero(up[:-1] != n)
 
 
-def require_lengths(treebank: DependencyTreebank, most: int) -> None:
+def require_lengths(lengths: Int64s, most: int) -> None:
     """An error that names the first sentence of more words."""
-    for number in np.flatnonzero(treebank.lengths > most)[:1].tolist():
+    for number in np.flatnonzero(lengths > most)[:1].tolist():
         raise InputError(
-            f"sentence {number + 1} has {treebank.lengths[number]} words, and time grows with the cube of "
+            f"sentence {number + 1} has {lengths[number]} words, and time grows with the cube of "
             f"their number: at most {most}; cut it where sentences end"
         )
 

@@ -178,7 +178,7 @@ def learn_parser(
     """
     if not len(treebank) or not treebank.has_heads:
         raise InputError("there are no trees to learn from: every word needs a head")
-    require_lengths(treebank, MOST_WORDS)
+    require_lengths(treebank.lengths, MOST_WORDS)
     progress("head automata: counting", 0.0)
     marked = recipe.projective == "pseudo" and _is_labelled(treebank)
     treebank = lift_with_marks(treebank) if marked else _lifted(treebank)

@@ -152,8 +152,7 @@ class DependencyParser(Shown):
         Parse
             Weights are of the sentence, all trees together; of the best tree where that alone was sought.
         """
-        all_siblings = not self.is_generative and not self.prior.pruning
-        require_lengths(treebank, MOST_EXACT if all_siblings else MOST_WORDS)
+        self.require_lengths(treebank.lengths)
         sentences = self.vocabulary.encode(treebank, rows=self.decoder.reads_words)
         found = self._decoded(self.decoder, self.automata, sentences, marginals)
         failed = np.flatnonzero(np.isneginf(found.log_weights))
@@ -167,6 +166,11 @@ class DependencyParser(Shown):
             tables = dict(zip(failed.tolist(), again.marginals, strict=True))
             kept = [tables.get(number, table) for number, table in enumerate(kept)]
         return Parse(heads, found.log_weights, len(failed), kept)
+
+    def require_lengths(self, lengths: Int64s) -> None:
+        """Refuse sentences of more words than can be parsed, by the first of them."""
+        all_siblings = not self.is_generative and not self.prior.pruning
+        require_lengths(lengths, MOST_EXACT if all_siblings else MOST_WORDS)
 
     def predict(self, treebank: DependencyTreebank) -> DependencyTreebank:
         """The treebank with the heads found, and their labels where labels were learned."""
@@ -206,7 +210,7 @@ class DependencyParser(Shown):
                 "trained arcs give trees a probability, not sentences: every word needs a head; "
                 "sentences have one under the head automata (score --automata, or the parser's grammar)"
             )
-        require_lengths(treebank, MOST_WORDS)
+        require_lengths(treebank.lengths, MOST_WORDS)
         sentences, decoder = self.vocabulary.encode(treebank), self.decoder
         assert isinstance(decoder, TrainedArcsDecoder)
 

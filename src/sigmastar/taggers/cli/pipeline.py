@@ -29,6 +29,7 @@ from sigmastar.core.time_estimates import foretell
 from sigmastar.dependency.data.conllu import format_conllu, read_treebank
 from sigmastar.taggers.estimator import SPECTRAL_METHODS
 from sigmastar.taggers.estimator.pipeline import TOKENIZERS, Pipeline
+from sigmastar.taggers.model.pipeline import TextPipeline
 
 PARAMETERS = ("tokenizer", "tagger", "arcs", "arc_epochs", "folds", "taggings")
 _SHORT, _POWER = 100, 2.0  # words that are parsed at once; of these the time grows so with the length
@@ -84,15 +85,21 @@ def learn_pipeline(file: str, text: tuple[str, ...], **options: Any) -> None:
 
 
 def _foretell(
-    work: str, sentences: list[list[str]], run: Callable[[list[list[str]]], object], quiet: bool
+    work: str,
+    pipeline: TextPipeline,
+    sentences: list[list[str]],
+    run: Callable[[list[list[str]]], object],
+    quiet: bool,
 ) -> None:
-    """Tell how long work on sentences takes."""
+    """Tell how long work on sentences takes; those that are too long are refused before."""
+    lengths = np.array([len(words) for words in sentences], dtype=np.int64)
+    pipeline.parser.require_lengths(lengths)
 
     def on_begins(numbers: Indices, most: int) -> None:
         with limited_threads(1):
             run([sentences[number][:most] for number in numbers])
 
-    foretell(work, [len(words) for words in sentences], on_begins, _POWER, _SHORT, quiet=quiet)
+    foretell(work, lengths, on_begins, _POWER, _SHORT, quiet=quiet)
 
 
 @click.command()
@@ -107,7 +114,7 @@ def predict(model: str, file: str, threads: int | None, output: str, quiet: bool
     with watching("parsing", quiet) as say, limited_threads(threads):
         text = "\n".join(line.rstrip("\n") for line in open_text(file))
         sentences = list(pipeline.tokenizer.sentences(text))
-        _foretell("parsing", sentences, pipeline.parse_words, quiet)
+        _foretell("parsing", pipeline, sentences, pipeline.parse_words, quiet)
         begin = time.perf_counter()
         parsed = pipeline.parse_words(sentences, say)
         seconds = time.perf_counter() - begin
@@ -130,9 +137,8 @@ def evaluate(model: str, file: str, threads: int | None, as_json: bool, quiet: b
         pipeline.parser.predict(pipeline.parse_words(sentences))
 
     with watching("evaluating", quiet), limited_threads(threads):
-        _foretell(
-            "evaluating", [gold.form[a:b] for a, b in pairwise(gold.sentence_offsets)], parse_twice, quiet
-        )
+        words = [gold.form[a:b] for a, b in pairwise(gold.sentence_offsets)]
+        _foretell("evaluating", pipeline, words, parse_twice, quiet)
         found, given = pipeline.parse(gold), pipeline.parser.predict(gold)
     same = found.head == gold.head
     labels = np.array([a == b for a, b in zip(found.deprel, gold.deprel, strict=True)])

@@ -46,6 +46,7 @@ class TextPipeline(Shown):
     def parse_words(self, sentences: list[list[str]], progress: Progress = silent) -> DependencyTreebank:
         """The same of sentences that are words already; those without a word are passed over."""
         parts = []
+        self.parser.require_lengths(np.array([len(words) for words in sentences], dtype=np.int64))
         for begin in range(0, len(sentences), BATCH):
             progress("parsing", begin / len(sentences))
             parts.append(self.parse(self.bare(sentences[begin : begin + BATCH])))
