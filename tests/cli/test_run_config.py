@@ -57,6 +57,7 @@ def test_the_command_line_comes_first(home: Path) -> None:
     [
         ("stats = 3", "sigmastar learn automaton has no option stats; did you mean states?"),
         ("= 3", "is not TOML"),
+        ("method = em", 'text stands in quotes, as in method = "em"'),
         ("[learn.tagger]\nseed = 1", "has no table [learn.automaton]; it has tagger"),
         ("[learn]\nautomaton = 3", "[learn.automaton] is no table"),
     ],

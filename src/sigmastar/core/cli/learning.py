@@ -347,7 +347,8 @@ def _section(path: str, command: str) -> dict[str, Any]:
     try:
         content = tomllib.loads(held.content.decode())
     except ValueError as problem:  # of TOML, and of UTF-8
-        raise InputError(f"is not TOML: {problem}", file=path) from None
+        remedy = 'text stands in quotes, as in method = "em"'
+        raise InputError(f"is not TOML: {problem}; {remedy}", file=path) from None
     tables = content.get("learn")
     if not isinstance(tables, Mapping):
         return {name: value for name, value in content.items() if not isinstance(value, Mapping)}
