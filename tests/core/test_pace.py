@@ -11,6 +11,7 @@ import pytest
 import sigmastar
 from cli.calls import invoke
 from sigmastar.automata.data.strings import Strings
+from sigmastar.bilexical.data.quadruples import Quadruples
 from sigmastar.core.errors import InputError
 from sigmastar.core.family import Pace, families
 from sigmastar.core.progress import expected_seconds, on_long_work
@@ -20,6 +21,8 @@ from sigmastar.taggers.data.sentences import as_tagged
 from sigmastar.transducers.data import StringPairs
 from sigmastar.treebanks.data.phrases import phrases
 from sigmastar.trees.data.brackets import as_trees
+from sigmastar.trees.data.productions import production_trees
+from sigmastar.trees.data.ranked import RankedTrees
 
 TREES = as_treebank([["D", "N", "V"]] * 3, [[2, 3, 0]] * 3)
 BRACKETS = Bracketings.of_trees(as_trees("(S (NP (D the) (N dog)) (VP (V barks)))"))
@@ -33,6 +36,9 @@ DATA = {
     "EMGrammar": Strings.of(["ab", "ba"]),
     "SpectralGrammar": BRACKETS,
     "WordModel": Strings.of(["ab", "ba"]),
+    "SpectralTreeAutomaton": RankedTrees.of(as_trees("(S (A x) (B y))")),
+    "SpectralLatentPCFG": production_trees(as_trees("(S (A x) (B y))")),
+    "PPAttachment": Quadruples.of([("see", "man", "with", "dog")], ["V"]),
 }
 
 

@@ -44,11 +44,15 @@ from sigmastar.bilexical.kernels import (
     gather_contexts,
 )
 from sigmastar.core.arrays import Floats, Int32s, Int64s
+from sigmastar.core.resources import require_memory
 
 Counts = sparse.csr_array
 Weighting = Callable[[Counts], Counts]
 
 CONTEXT_POWER = 0.75
+_MET_TWICE = (
+    2.0  # how often a neighbour is met again, at the least: each is a code of four bytes, then a count
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,6 +77,11 @@ class WindowCounter:
         neighbours = 2 * window * frequencies.astype(np.int64)
         starts = np.zeros(len(frequencies) + 1, dtype=np.int64)
         np.cumsum(np.minimum(neighbours, n_columns) + 1, out=starts[1:])  # one cell nobody reads
+        require_memory(
+            4.0 * float(starts[-1]) + 12.0 * float(starts[-1]) / _MET_TWICE,
+            f"counting the neighbours of {len(frequencies):,} words",
+            "use fewer contexts (n_contexts, --contexts), a smaller window or a larger min_count",
+        )
         cells, filled = np.zeros(starts[-1], dtype=np.int32), np.zeros_like(starts[1:])
         return cls(window, n_contexts, sided, WindowCells(starts, neighbours >= n_columns, cells, filled))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sigmastar.core.family import Command, Family, Kind
+from sigmastar.core.family import Command, Family, Kind, Pace
 
 HERE = "sigmastar.bilexical"
 COMMANDS = {
@@ -72,4 +72,5 @@ FAMILY = Family(
         "where a phrase attaches": f"{HERE}.explore:example_attachment",
     },
     laws=f"{HERE}.laws:BilexicalLaws",
+    paces={"PPAttachment": Pace({"rows": 3e-4}, fixed=0.5)},
 )

@@ -9,14 +9,14 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from sigmastar.continuous.data import Series, as_array, is_one_array
-from sigmastar.continuous.learn import STARTS, begin
+from sigmastar.continuous.learn import STARTS, begin, require_room, seconds_of_fit, spectral_start
 from sigmastar.continuous.model import COVARIANCES, GaussianHmm
 from sigmastar.core.arrays import Array, Floats, Int32s
 from sigmastar.core.em import Monitor, Stopping, best_of, by_absolute
 from sigmastar.core.errors import InputError
 from sigmastar.core.estimator import RandomState, as_generator, chosen, positive
 from sigmastar.core.likelihood import LikelihoodEstimator
-from sigmastar.core.progress import silent
+from sigmastar.core.progress import announce, silent
 
 Vectors = Any
 """A list of arrays, rows x dimensions or flat; `Series`; or one array, a series or with lengths several."""
@@ -106,13 +106,19 @@ class GaussianHMM(_Fitted, LikelihoodEstimator):
             raise ValueError(f"covariance={self.covariance!r} must be one of {', '.join(COVARIANCES)}")
         first, rng = chosen(STARTS, self.start, "start"), as_generator(self.random_state)
         stopping = Stopping(by_absolute(self.tolerance), every=1, patience=1)
-        last, progress = self._last_model, self.progress or silent
+        last, progress, is_diagonal = self._last_model, self.progress or silent, self.covariance == "diag"
+        n_seeds, is_spectral = positive(self.n_seeds, "n_seeds"), first is spectral_start and last is None
+        require_room(series, n_states, n_parts)
         with self._working():
+            announce(
+                lambda: n_seeds * seconds_of_fit(series, n_states, n_parts, is_diagonal, is_spectral),
+                "learning",
+            )
             best = best_of(
-                begin(series, last or first(series, n_states, n_parts, self.covariance == "diag", rng)).run(
+                begin(series, last or first(series, n_states, n_parts, is_diagonal, rng)).run(
                     positive(self.max_iter, "max_iter"), stopping, None, progress
                 )
-                for _ in range(positive(self.n_seeds, "n_seeds"))
+                for _ in range(n_seeds)
             ).best
         self._replace_fitted(model_=best.latest, log_likelihoods_=list(best.log_likelihoods))
         return self

@@ -35,6 +35,8 @@ from sigmastar.continuous.model import Expected, GaussianHmm
 from sigmastar.core.arrays import Floats
 from sigmastar.core.clusters import k_means
 from sigmastar.core.em import NEVER, Climb, Problem, Stopping, by_absolute
+from sigmastar.core.outlook import seconds_of
+from sigmastar.core.resources import require_memory
 from sigmastar.core.views import correlate, damped
 
 WEIGHTS = 2 * (0.0, 0.0, 0.0, 0.25, 0.5, 0.5, 1.0, 1.0, 1.0, 2.0, 2.0, 4.0)
@@ -228,6 +230,33 @@ def _rows(counts: Floats) -> Floats:
 
 
 Ascent: TypeAlias = Climb[GaussianHmm, Moments]
+
+_BYTES = 8.0  # of a number
+_TABLES = 4  # rows x states, or x components, that an iteration holds at once
+_USUAL_ITERATIONS = 30  # on all rows: a good start leaves between two and a hundred to go
+_BESIDE = 1.2  # what clusters and the like take, in units of the iterations of the start
+
+
+def require_room(series: Series, n_states: int, n_components: int) -> None:
+    """Refuse more rows and states than there is memory for an iteration of."""
+    n_bytes = _BYTES * len(series.values) * (_TABLES * n_states * n_components + series.values.shape[1])
+    require_memory(
+        n_bytes,
+        f"an iteration of EM on {len(series.values):,} rows with {n_states} states",
+        "use fewer states or components, or fewer rows",
+    )
+
+
+def seconds_of_fit(
+    series: Series, n_states: int, n_components: int, diagonal: bool, is_spectral: bool
+) -> float:
+    """What one ascent will take of one core, about, by a trial of one iteration on some of the rows."""
+    part, rng = series.first(ENOUGH), np.random.default_rng(0)
+    known = np.eye(n_states)[rng.integers(0, n_states, len(part.values))]
+    model = _model_of(part, known, n_components, diagonal, rng)
+    one = seconds_of(lambda: begin(part, model).run(1, NEVER))
+    at_start = _BESIDE * (300 + 60 * n_states) if is_spectral else 1.0  # 390 to 1,310, of 2 to 16 states
+    return one * (at_start + _USUAL_ITERATIONS * len(series.values) / len(part.values))
 
 
 def begin(series: Series, model: GaussianHmm) -> Ascent:

@@ -51,7 +51,7 @@ Listener = TypeVar("Listener", bound=Callable[..., None])
 LOGGER = logging.getLogger("sigmastar")
 LOGGER.addHandler(logging.NullHandler())
 LONG = 10.0  # seconds of work that are told beforehand
-_INDIFFERENT = {"random_state", "n_jobs", "progress", "verbose", "decoding", "threshold", "ledger"}
+_INDIFFERENT = {"random_state", "n_jobs", "progress", "verbose", "decoding", "threshold", "ledger", "vectors"}
 _listeners: list[Callable[[float, str], None]] = []
 _INSIDE: ContextVar[bool] = ContextVar("fitting", default=False)
 
@@ -189,10 +189,14 @@ def announced(estimator: Any, data: Any) -> Iterator[None]:
         _INSIDE.reset(token)
 
 
-def announce(seconds: float, work: str) -> None:
-    """Tell those who listen how long work that begins now will take, where that is long."""
-    for listener in _listeners if seconds > LONG else ():
-        listener(seconds, work)
+def announce(seconds: float | Callable[[], float], work: str) -> None:
+    """Tell those who listen how long work that begins now will take, where that is long.
+
+    An estimate that costs a trial is a function, which is called where somebody listens.
+    """
+    found = seconds if not callable(seconds) else seconds() if _listeners else 0.0
+    for listener in _listeners if found > LONG else ():
+        listener(found, work)
 
 
 class Measure(Enum):

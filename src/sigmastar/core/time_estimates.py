@@ -101,6 +101,14 @@ def _of_long(sizes: Floats, longest: int, growth: float, run: Run) -> float:
     return seconds * float(((long / size) ** (0.5 * (growth + np.clip(seen, 1.0, growth)))).sum())
 
 
+def seconds_of(work: Callable[[], object]) -> float:
+    """Seconds of the processor that work takes; it is done once before, so that kernels are compiled."""
+    work()
+    begin = _clock()
+    work()
+    return _clock() - begin
+
+
 def _seconds(run: Run, numbers: NDArray[np.int64], most: int, again: bool) -> float:
     """Seconds of a trial; the first may compile, and is made twice."""
     for _ in range(1 + again):

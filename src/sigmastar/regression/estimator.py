@@ -30,7 +30,7 @@ from sigmastar.core.alphabet import Alphabet, Symbol
 from sigmastar.core.arrays import Array, Floats
 from sigmastar.core.errors import InputError
 from sigmastar.core.estimator import Estimator, as_generator, chosen, positive, positive_or_auto
-from sigmastar.core.progress import silent
+from sigmastar.core.progress import announce, silent
 from sigmastar.optimise.completers import COMPLETERS
 from sigmastar.optimise.completion import Completer, Completion
 from sigmastar.regression.data import (
@@ -42,8 +42,14 @@ from sigmastar.regression.data import (
     finite_numbers,
     sample_weights,
 )
-from sigmastar.regression.learn.contrast import learn_labels
-from sigmastar.regression.learn.hankel import RANK, HankelFit, HankelSettings, learn_hankel
+from sigmastar.regression.learn.contrast import learn_labels, seconds_of_labels
+from sigmastar.regression.learn.hankel import (
+    RANK,
+    HankelFit,
+    HankelSettings,
+    cost_of_learning,
+    learn_hankel,
+)
 from sigmastar.regression.metrics import r_squared
 from sigmastar.regression.model import StringClassifier, StringFunction
 
@@ -80,8 +86,9 @@ class HankelEstimator(_Fitted, Estimator):
 
     def _learn(self, observations: Observations, rng: np.random.Generator, scale: float = 1.0) -> HankelFit:
         """From observations whose values are those of the function over `scale`."""
-        settings = self._settings(scale)
-        return learn_hankel(observations, positive_or_auto(self.n_states, "n_states"), rng, settings)
+        settings, n_states = self._settings(scale), positive_or_auto(self.n_states, "n_states")
+        announce(lambda: cost_of_learning(observations, n_states, settings).of_learning(n_states), "learning")
+        return learn_hankel(observations, n_states, rng, settings)
 
     def _settings(self, scale: float) -> HankelSettings:
         if not len(self.strengths) or not all(0.0 < one < 1.0 for one in self.strengths):
@@ -329,16 +336,14 @@ class HankelClassifier(_FittedClassifier):
         if len(classes) < 2:
             raise InputError(f"there is one label only, {classes[0]!r}; a classifier needs two or more")
         loss, rng = chosen(LOSSES, self.loss, "loss"), as_generator(self.random_state)
+        settings, n_states = self._settings(1.0), positive_or_auto(self.n_states, "n_states")
+        tasks = [
+            Observations.of(strings, np.where(labels == label, 1.0, -1.0), loss, weights)
+            for label in (classes[1:] if len(classes) == 2 else classes)
+        ]
         with self._working():
-            fits = [
-                learn_labels(
-                    Observations.of(strings, np.where(labels == label, 1.0, -1.0), loss, weights),
-                    positive_or_auto(self.n_states, "n_states"),
-                    rng,
-                    self._settings(1.0),
-                )
-                for label in (classes[1:] if len(classes) == 2 else classes)
-            ]
+            announce(lambda: len(tasks) * seconds_of_labels(tasks[0], n_states, settings), "learning")
+            fits = [learn_labels(task, n_states, rng, settings) for task in tasks]
         automata = tuple(fit.automaton for fit in fits)
         self._replace_fitted(
             **self._of_model(StringClassifier(tuple(classes.tolist()), automata, self.loss == "logistic")),

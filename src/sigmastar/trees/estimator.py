@@ -13,8 +13,10 @@ from typing import Any, TypeVar
 from sigmastar.core.arrays import Floats
 from sigmastar.core.errors import InputError
 from sigmastar.core.estimator import Estimator, RandomState, as_generator, chosen, positive, positive_or_auto
+from sigmastar.core.progress import announce, expected_seconds
 from sigmastar.trees.counts import frequent_trees
 from sigmastar.trees.data.brackets import as_trees
+from sigmastar.trees.data.productions import production_trees
 from sigmastar.trees.data.ranked import RankedTrees
 from sigmastar.trees.data.tree import Tree
 from sigmastar.trees.learn import all_nodes, learn_latent_pcfg, learn_tree_automaton, one_node
@@ -156,6 +158,7 @@ class SpectralTreeAutomaton(TreeEstimator):
     def _learned(self, trees: list[Tree | str]) -> TreeAutomaton:
         n_states = positive_or_auto(self.n_states, "n_states")
         ranked = RankedTrees.of(trees)
+        announce(lambda: expected_seconds(self, ranked) or 0.0, "learning")
         basis = frequent_trees(
             ranked,
             positive(self.n_outsides, "n_outsides"),
@@ -197,7 +200,9 @@ class SpectralLatentPCFG(TreeEstimator):
 
     def _learned(self, trees: list[Tree | str]) -> LatentPCFG:
         nodes, n_states = chosen(NODES, self.nodes, "nodes"), positive(self.n_states, "n_states")
-        return learn_latent_pcfg(_phrases(trees), n_states, nodes, as_generator(self.random_state))
+        ranked = production_trees(_phrases(trees))
+        announce(lambda: expected_seconds(self, ranked) or 0.0, "learning")
+        return learn_latent_pcfg(ranked, n_states, nodes, as_generator(self.random_state))
 
 
 def _phrases(trees: list[Tree | str]) -> list[Tree]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sigmastar.core.family import Command, Family, Kind
+from sigmastar.core.family import Command, Family, Kind, Pace
 
 HERE = "sigmastar.trees."
 COMMANDS = {name: f"{HERE}cli:{name}" for name in ("evaluate", "score", "sample", "show", "convert")}
@@ -48,6 +48,10 @@ FAMILY = Family(
     metrics={"log_probability": "Mean log-probability of trees"},
     pictures={f"{HERE}data.tree:Tree": f"{HERE}draw:draw_tree"},
     laws=f"{HERE}laws:TreeLaws",
+    paces={
+        "SpectralTreeAutomaton": Pace({"n_nodes": 3.4e-6}),
+        "SpectralLatentPCFG": Pace({"n_nodes": 2.0e-6}),
+    },
     explore=f"{HERE}explore:open_exhibit",
     examples={
         "trees of a little English": f"{HERE}explore:example_automaton",

@@ -226,7 +226,7 @@ def operators_of_moments(moments: Moments, n_states: int | Mapping[Sort, int]) -
 
 
 def learn_latent_pcfg(
-    trees: Sequence[Tree],
+    trees: Sequence[Tree] | RankedTrees,
     n_states: int,
     nodes: NodeWeights = all_nodes,
     rng: np.random.Generator | None = None,
@@ -235,7 +235,7 @@ def learn_latent_pcfg(
 
     Parameters
     ----------
-    trees : sequence of Tree
+    trees : sequence of Tree, or RankedTrees of their productions
         Binary ones over tagged words.
     n_states : int
         Of each non-terminal, at most.
@@ -251,7 +251,7 @@ def learn_latent_pcfg(
     """
     if n_states < 1:
         raise ValueError(f"n_states={n_states} must be 1 or more")
-    ranked = production_trees(trees)
+    ranked = trees if isinstance(trees, RankedTrees) else production_trees(trees)
     weights = nodes(ranked, np.random.default_rng(0) if rng is None else rng)
     moments = moments_of_nodes(ranked, project(ranked, n_states, weights), weights)
     return LatentPCFG.of_operators(operators_of_moments(moments, n_states))

@@ -27,6 +27,10 @@ from sigmastar.bilexical.model.operator import BilexicalModel, FullWeights, LowR
 from sigmastar.bilexical.model.vectors import Vectors
 from sigmastar.core.arrays import Int64s
 from sigmastar.core.engines import is_spread, spread
+from sigmastar.core.progress import announce
+
+_PER_WORD, _PER_NEIGHBOUR = 2.4e-7, 8e-9
+"""Seconds of one core that the second pass takes."""
 
 
 @dataclass(frozen=True)
@@ -52,6 +56,7 @@ def learn_vectors(text: Text, settings: VectorSettings) -> Vectors:
     words, frequencies = frequent_words(text, settings)
     if not words:
         raise ValueError(f"no word occurs {settings.min_count} times; lower min_count or give more text")
+    announce(sum(frequencies) * (_PER_WORD + _PER_NEIGHBOUR * 2 * settings.window), "counting neighbours")
     counts = window_counts(text, words, frequencies, settings)
     vectors = Vectors(words, normalized(settings.weighting(counts)))
     return vectors if settings.n_dimensions is None else vectors.compressed(settings.n_dimensions)

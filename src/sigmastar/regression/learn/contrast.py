@@ -21,8 +21,9 @@ from sigmastar.automata.learn.em import EMSettings, learn_em
 from sigmastar.automata.model.automaton import WeightedAutomaton
 from sigmastar.core.arrays import Floats, Int64s
 from sigmastar.core.held_out import Split, folds
+from sigmastar.core.outlook import seconds_of
 from sigmastar.regression.data import Observations
-from sigmastar.regression.learn.hankel import HankelSettings, learn_hankel
+from sigmastar.regression.learn.hankel import HankelSettings, cost_of_learning, learn_hankel
 from sigmastar.regression.learn.refinement import refine
 
 EM = EMSettings(n_seeds=3)
@@ -31,6 +32,7 @@ SIZES = (2, 4, 8, 16, 32)
 STEPS = (0, 5, 10, 20, 50)
 """Steps of the refinement between two looks at the held-out labels."""
 N_FOLDS = 4
+_COMPLETIONS = 1.5  # beside those of the first fold: none to four, as held-out labels have it
 _MOST_TIMES = 100  # that a string counts for EM
 CONTRAST, COMPLETED = "contrast", "completed"
 
@@ -60,6 +62,17 @@ def learn_labels(
         return LabelFit(learn_hankel(observations, completed, rng, settings).automaton, COMPLETED)
     *_, last = _refined(observations, size, STEPS[: stop + 1], rng, settings)
     return LabelFit(last, CONTRAST)
+
+
+def seconds_of_labels(observations: Observations, n_states: int | None, settings: HankelSettings) -> float:
+    """What `learn_labels` will take of one core, about: by one contrast, and what a completion costs."""
+    cost, sizes = cost_of_learning(observations, n_states, settings), _sizes(n_states)
+    if n_states == 1:
+        return cost.of_learning(n_states)
+    rng = np.random.default_rng(0)
+    one = seconds_of(lambda: contrast(observations, sizes[len(sizes) // 2], rng))
+    completed = _COMPLETIONS * cost.completing + cost.of_learning(n_states)
+    return N_FOLDS * len(sizes) * one + completed
 
 
 def _completed_states(

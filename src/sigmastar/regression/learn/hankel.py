@@ -12,12 +12,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
+from typing import NamedTuple
 
 import numpy as np
 
 from sigmastar.automata.model.automaton import WeightedAutomaton
 from sigmastar.core.arrays import Floats
 from sigmastar.core.held_out import split
+from sigmastar.core.outlook import seconds_of
 from sigmastar.core.progress import Progress, silent
 from sigmastar.core.race import Leg, leading, race, winner
 from sigmastar.optimise.completers import COMPLETERS, bounded
@@ -26,7 +28,7 @@ from sigmastar.optimise.solvers import SolverStep
 from sigmastar.regression.counts import MOST_ENTRIES, HankelEntries
 from sigmastar.regression.data import Observations
 from sigmastar.regression.learn.completion import HankelLoss, automaton_of_factors
-from sigmastar.regression.learn.refinement import Refined, Refinement
+from sigmastar.regression.learn.refinement import Refined, Refinement, TrieObjective
 
 CANDIDATES = (1, 2, 3, 4, 5, 6, 8, 10, 13, 16, 20)
 """Numbers of states that are tried where none is given."""
@@ -104,6 +106,41 @@ def _of_strength(settings: HankelSettings, strength: float, most: float) -> Comp
     return CompletionSettings(
         strength * most, settings.rank, settings.completion_iterations, TOLERANCE, watch, settings.bound
     )
+
+
+_TRIED = 5  # steps of a completion that an estimate rests on
+_STEPS = 0.7  # of the steps that completions may take, and
+_EVALUATIONS = 0.5  # of those of refinements: as many as most took
+_COMPLETIONS, _SIZES = 2.0, 4.0  # where the number of states is chosen: of most of the strings, then of all
+
+
+class Cost(NamedTuple):
+    """Seconds of one core, about: of a completion at all strengths, and of a race of refinements."""
+
+    completing: float
+    refining: float
+
+    def of_learning(self, n_states: int | None) -> float:
+        """Of `learn_hankel`; values that an automaton gives without error end the search early."""
+        if n_states is not None:
+            return self.completing + self.refining
+        return _COMPLETIONS * self.completing + 2 * _SIZES * self.refining
+
+
+def cost_of_learning(observations: Observations, n_states: int | None, settings: HankelSettings) -> Cost:
+    """By a few steps of completion, and one of refinement."""
+    entries = HankelEntries.of(observations.strings, settings.most_entries)
+    loss, quiet = HankelLoss(entries, observations), replace(settings, progress=silent)
+    chosen = replace(_of_strength(quiet, settings.strengths[-1], loss.largest_weight()), n_iterations=_TRIED)
+    completer = settings.completer if settings.bound is None else bounded
+    step = seconds_of(lambda: completer(loss, chosen, np.random.default_rng(0))) / _TRIED
+    size = n_states or round(_SIZES)
+    evaluate = TrieObjective.of(observations, size)
+    weights = np.full(size * (2 + size * len(observations.strings.alphabet)), LEAST / size)
+    completing = step * _STEPS * settings.completion_iterations * len(settings.strengths)
+    n_steps = settings.n_starts * (settings.n_iterations // 10) + 2 * settings.n_iterations
+    refining = seconds_of(lambda: evaluate(weights)) * _EVALUATIONS * (n_steps if settings.n_starts else 0)
+    return Cost(completing, refining)
 
 
 def learn_hankel(
