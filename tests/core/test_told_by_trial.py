@@ -33,6 +33,8 @@ FITS: dict[str, Fit] = {
     "regression": lambda: sigmastar.HankelRegressor(n_states=1, n_starts=2).fit(STRINGS, LABELS),
     "chosen states": lambda: sigmastar.HankelRegressor(n_starts=1, max_iter=20).fit(STRINGS, LABELS),
     "labels": lambda: sigmastar.HankelClassifier(n_states=2, max_iter=20).fit(STRINGS, LABELS),
+    "grammar": lambda: sigmastar.EMGrammar(n_states=2, max_iter=2).fit(STRINGS),
+    "grammar, random": lambda: sigmastar.EMGrammar(n_states=2, max_iter=2, start="random").fit(STRINGS),
     "trees": lambda: sigmastar.SpectralTreeAutomaton().fit(TREES),
     "latent": lambda: sigmastar.SpectralLatentPCFG().fit(TREES),
     "vectors": lambda: sigmastar.WordVectors().fit(TEXT),
@@ -60,14 +62,14 @@ def test_a_fit_tells_once_how_long_it_takes(name: str, told: list[float]) -> Non
     assert told[0] > 0.0
 
 
-@pytest.mark.parametrize("name", ["series", "regression", "labels"])
+@pytest.mark.parametrize("name", ["series", "regression", "labels", "grammar"])
 def test_nothing_is_tried_where_nobody_listens(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(outlook, "_clock", None)
     FITS[name]()
     announce(lambda: pytest.fail("it was asked"), "learning")
 
 
-@pytest.mark.parametrize("name", ["series", "regression", "labels"])
+@pytest.mark.parametrize("name", ["series", "regression", "labels", "grammar"])
 def test_a_trial_does_not_change_the_model(name: str, told: list[float]) -> None:
     assert told == []
     heard = FITS[name]().model_
@@ -84,9 +86,12 @@ def test_more_of_everything_takes_longer(told: list[float]) -> None:
     sigmastar.GaussianHMM(n_states=4, max_iter=2, n_seeds=2).fit(ROWS)
     sigmastar.HankelRegressor(n_states=1, n_starts=0, max_iter=5).fit(STRINGS, LABELS)
     sigmastar.HankelRegressor(n_states=1, n_starts=4, max_iter=5).fit(STRINGS, LABELS)
-    random, spectral, larger, unrefined, refined = told
+    sigmastar.EMGrammar(n_states=2, max_iter=2, start="random").fit(STRINGS)
+    sigmastar.EMGrammar(n_states=2, max_iter=6, start="random", n_seeds=2).fit(STRINGS)
+    random, spectral, larger, unrefined, refined, short, long = told
     assert random < spectral < larger
     assert unrefined < refined
+    assert long == 6 * short
 
 
 COMMANDS = {

@@ -54,7 +54,6 @@ FAMILY = Family(
     },
     laws=f"{HERE}.laws:GrammarLaws",
     paces={
-        "EMGrammar": Pace({"n_symbols": 4e-4, "lengths^3": 2.1e-6}, fixed=1.5),
         "SpectralGrammar": Pace({"n_symbols": 1.2e-4, "n_symbols^2": 1.6e-9}),
     },
 )

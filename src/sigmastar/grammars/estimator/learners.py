@@ -9,7 +9,7 @@ from typing import Any
 from sigmastar.core.arrays import Floats
 from sigmastar.core.errors import InputError, warn_user
 from sigmastar.core.estimator import SpreadEstimator, as_generator, chosen, positive
-from sigmastar.core.progress import Progress
+from sigmastar.core.progress import Progress, announce
 from sigmastar.grammars.estimator.base import (
     Corpus,
     GrammarEstimator,
@@ -17,9 +17,9 @@ from sigmastar.grammars.estimator.base import (
     as_bracketings,
     as_plain,
 )
-from sigmastar.grammars.learn.em import EMSettings, RulePrior, learn_grammar_em
+from sigmastar.grammars.learn.em import EMSettings, RulePrior, learn_grammar_em, seconds_of_em
 from sigmastar.grammars.learn.spectral import learn_spectral_grammar
-from sigmastar.grammars.learn.starts import BRACKETS, STARTS, agreed_start, named_start
+from sigmastar.grammars.learn.starts import BRACKETS, STARTS, agreed_start, named_start, seconds_of_agreement
 
 
 @dataclass(eq=False, repr=False)
@@ -163,15 +163,23 @@ class EMGrammar(_FittedEM):
             max_length=self.max_length,
         )
         begin = named_start(start, prior if given is None else given)
-        strings, last = as_plain(X), self._last_model
+        strings, last, asked = as_plain(X), self._last_model, settings
+        n_states, is_agreed = positive(self.n_states, "n_states"), False
         if last is not None and last.alphabet == strings.alphabet and last.n_states == self.n_states:
             begin, settings = lambda *_: last, replace(settings, n_seeds=1)
         elif start == "cca" and prior == "agreed":
-            begin = partial(agreed_start, settings=settings)
+            begin, is_agreed = partial(agreed_start, settings=settings), True
             settings = replace(settings, max_iter=max(1, settings.max_iter // 2))
+        announce(
+            lambda: (
+                seconds_of_em(strings, n_states, settings, weights)
+                + (seconds_of_agreement(strings, weights, asked) if is_agreed else 0.0)
+            ),
+            "learning",
+        )
         fit = learn_grammar_em(
             strings,
-            positive(self.n_states, "n_states"),
+            n_states,
             as_generator(self.random_state),
             begin,
             settings,

@@ -22,6 +22,7 @@ from sigmastar.core.arrays import Floats, Int64s
 from sigmastar.core.em import Climb, Problem, Stopping, best_of, by_absolute, iterate, require_seen
 from sigmastar.core.errors import InputError
 from sigmastar.core.held_out import split
+from sigmastar.core.outlook import seconds_of
 from sigmastar.core.progress import Progress, silent, stage
 from sigmastar.core.shrinkage import normalized, towards
 from sigmastar.grammars.data.substrings import (
@@ -209,6 +210,17 @@ def from_chance(
     return WeightedGrammar(
         corpus.alphabet, rng.dirichlet(np.ones(n_states)), words.T * (1 - branching), pairs * branching
     )
+
+
+def seconds_of_em(strings: Strings, n_states: int, settings: EMSettings, weights: Floats | None) -> float:
+    """What `learn_grammar_em` takes of one core, about, without its start: by an iteration on the data."""
+    require_seen(n_states, len(strings.alphabet), strings.n_gaps, f"EM with {n_states} states")
+    seen, counts, _ = within_length(strings, weights, settings.max_length)
+    grammar = from_chance(seen, counts, n_states, np.random.default_rng(0))
+    all_of_them = GrammarCorpus.of(seen, counts).problem(settings.prior)
+    one = GrammarCorpus.of(seen.select(np.argsort(seen.lengths)[:1]), np.ones(1)).problem(settings.prior)
+    seconds = seconds_of(lambda: iterate(all_of_them, grammar, 1), lambda: iterate(one, grammar, 1))
+    return settings.n_seeds * settings.max_iter * seconds
 
 
 def learn_grammar_em(

@@ -66,6 +66,7 @@ from sigmastar.grammars.learn.em import (
     from_chance,
     learn_grammar_em,
     maximize,
+    seconds_of_em,
 )
 from sigmastar.grammars.model.grammar import WeightedGrammar
 
@@ -277,8 +278,7 @@ def agreed_start(
         return cca_start(strings, weights, n_states, rng, "right")
     short = _some(short, MOST_STRINGS, rng)
     part, counts = strings.select(short), weights[short]
-    n_iterations = settings.max_iter + settings.max_iter // 2
-    own = replace(settings, max_iter=n_iterations, n_seeds=1, held_out=0.0, max_length=None)
+    own = replace(settings, max_iter=_of_member(settings), n_seeds=1, held_out=0.0, max_length=None)
     start = partial(cca_start, brackets="right")
 
     def member(chance: np.random.Generator) -> WeightedGrammar:
@@ -289,6 +289,21 @@ def agreed_start(
     members = list(thread_map(member, rng.spawn(MEMBERS)))
     distinct, counts = distinct_strings(part, counts)
     return cca_start(distinct, counts, n_states, rng, agreed_tables(members, distinct))
+
+
+def seconds_of_agreement(strings: Strings, weights: Floats | None, settings: EMSettings) -> float:
+    """What the members of `agreed_start` will take of one core, about."""
+    short = np.flatnonzero(strings.lengths <= LONGEST)
+    if len(short) < ENOUGH:
+        return 0.0
+    chosen = _some(short, MEMBER_STRINGS, np.random.default_rng(0))
+    counts = None if weights is None else weights[chosen]
+    own = replace(settings, max_iter=_of_member(settings), n_seeds=MEMBERS, max_length=None)
+    return seconds_of_em(strings.select(chosen), MEMBER_STATES, own, counts)
+
+
+def _of_member(settings: EMSettings) -> int:
+    return settings.max_iter + settings.max_iter // 2
 
 
 def agreed_tables(members: list[WeightedGrammar], strings: Strings) -> list[Floats]:
