@@ -11,7 +11,8 @@ listens.
     SpectralAutomaton(verbose=True)                             the same on standard error, without any set-up
 
 How long a fit will take is told before it begins (`on_long_work`) where records of families hold the seconds
-of default estimators by sizes of data (`Family.paces`); else not: a wrong estimate is worse than none.
+of default estimators by sizes of data (`Family.paces`), or where the learner tries a little of the work
+(`announce`); else not: a wrong estimate is worse than none.
 
 Commands show it on standard error (`watching`): a bar if it is a terminal, else one line where the work will
 take long. The time that is left is that of the share that is not done, at the speed so far; compiling
