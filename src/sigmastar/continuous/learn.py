@@ -35,8 +35,8 @@ from sigmastar.continuous.model import Expected, GaussianHmm
 from sigmastar.core.arrays import Floats
 from sigmastar.core.clusters import k_means
 from sigmastar.core.em import NEVER, Climb, Problem, Stopping, by_absolute
-from sigmastar.core.outlook import seconds_of
 from sigmastar.core.resources import require_memory
+from sigmastar.core.time_estimates import seconds_of
 from sigmastar.core.views import correlate, damped
 
 WEIGHTS = 2 * (0.0, 0.0, 0.0, 0.25, 0.5, 0.5, 1.0, 1.0, 1.0, 2.0, 2.0, 4.0)

@@ -22,9 +22,9 @@ from sigmastar.core.arrays import Floats, Int64s
 from sigmastar.core.em import Climb, Problem, Stopping, best_of, by_absolute, iterate, require_seen
 from sigmastar.core.errors import InputError
 from sigmastar.core.held_out import split
-from sigmastar.core.outlook import seconds_of
 from sigmastar.core.progress import Progress, silent, stage
 from sigmastar.core.shrinkage import normalized, towards
+from sigmastar.core.time_estimates import seconds_of
 from sigmastar.grammars.data.substrings import (
     ENOUGH,
     Substrings,

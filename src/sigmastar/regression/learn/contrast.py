@@ -21,7 +21,7 @@ from sigmastar.automata.learn.em import EMSettings, learn_em
 from sigmastar.automata.model.automaton import WeightedAutomaton
 from sigmastar.core.arrays import Floats, Int64s
 from sigmastar.core.held_out import Split, folds
-from sigmastar.core.outlook import seconds_of
+from sigmastar.core.time_estimates import seconds_of
 from sigmastar.regression.data import Observations
 from sigmastar.regression.learn.hankel import HankelSettings, cost_of_learning, learn_hankel
 from sigmastar.regression.learn.refinement import refine

@@ -19,9 +19,9 @@ import numpy as np
 from sigmastar.automata.model.automaton import WeightedAutomaton
 from sigmastar.core.arrays import Floats
 from sigmastar.core.held_out import split
-from sigmastar.core.outlook import seconds_of
 from sigmastar.core.progress import Progress, silent
 from sigmastar.core.race import Leg, leading, race, winner
+from sigmastar.core.time_estimates import seconds_of
 from sigmastar.optimise.completers import COMPLETERS, bounded
 from sigmastar.optimise.completion import Completer, Completion, CompletionSettings
 from sigmastar.optimise.solvers import SolverStep
