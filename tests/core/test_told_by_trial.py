@@ -94,6 +94,14 @@ def test_more_of_everything_takes_longer(told: list[float]) -> None:
     assert long == 6 * short
 
 
+def test_an_ascent_of_series_tells_no_share_of_iterations_that_it_will_not_have() -> None:
+    """Of two hundred it may have; a command said that half an hour was left, and ended in seconds."""
+    shares = list[float | None]()
+    sigmastar.GaussianHMM(n_states=2, progress=lambda message, done=None: shares.append(done)).fit(ROWS)
+    assert len(shares) > 0
+    assert set(shares) == {None}
+
+
 COMMANDS = {
     "series": ("1 2\n2 1\n1 1\n2 2\n" * 5, ("series", "--states", "2")),
     "regression": ("ab\t1\nb\t0\naa\t2\na\t1\nbb\t0\n", ("regression", "--characters", "--states", "1")),

@@ -109,6 +109,10 @@ class GaussianHMM(_Fitted, LikelihoodEstimator):
         last, progress, is_diagonal = self._last_model, self.progress or silent, self.covariance == "diag"
         n_seeds, is_spectral = positive(self.n_seeds, "n_seeds"), first is spectral_start and last is None
         require_room(series, n_states, n_parts)
+
+        def say(message: str, done: float | None = None) -> None:
+            progress(message)  # most ascents end long before the last iteration that they may have
+
         with self._working():
             announce(
                 lambda: n_seeds * seconds_of_fit(series, n_states, n_parts, is_diagonal, is_spectral),
@@ -116,7 +120,7 @@ class GaussianHMM(_Fitted, LikelihoodEstimator):
             )
             best = best_of(
                 begin(series, last or first(series, n_states, n_parts, is_diagonal, rng)).run(
-                    positive(self.max_iter, "max_iter"), stopping, None, progress
+                    positive(self.max_iter, "max_iter"), stopping, None, say
                 )
                 for _ in range(n_seeds)
             ).best
