@@ -16,7 +16,7 @@ from sigmastar.bilexical.counts import WindowCounter
 from sigmastar.bilexical.data.quadruples import Quadruples
 from sigmastar.continuous.data import Series
 from sigmastar.continuous.learn import require_room
-from sigmastar.core import outlook
+from sigmastar.core import time_estimates
 from sigmastar.core.errors import InputError
 from sigmastar.core.progress import announce, on_long_work
 
@@ -47,7 +47,7 @@ FITS: dict[str, Fit] = {
 @pytest.fixture
 def told(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[float]]:
     """What is told while every look at the clock takes a second; all of it counts as long."""
-    monkeypatch.setattr(outlook, "_clock", count(step=1.0).__next__)
+    monkeypatch.setattr(time_estimates, "_clock", count(step=1.0).__next__)
     monkeypatch.setattr("sigmastar.core.progress.LONG", 0.0)
     seconds = list[float]()
     forget = on_long_work(lambda found, work: seconds.append(found))
@@ -64,7 +64,7 @@ def test_a_fit_tells_once_how_long_it_takes(name: str, told: list[float]) -> Non
 
 @pytest.mark.parametrize("name", ["series", "regression", "labels", "grammar"])
 def test_nothing_is_tried_where_nobody_listens(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(outlook, "_clock", None)
+    monkeypatch.setattr(time_estimates, "_clock", None)
     FITS[name]()
     announce(lambda: pytest.fail("it was asked"), "learning")
 
