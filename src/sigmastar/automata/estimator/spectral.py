@@ -107,13 +107,13 @@ class SpectralAutomaton(HiddenStates, Growing):
     drift_ : Drift
         After `update`: how the batch differs from what the model before it expects.
     n_symbol_classes_ : int
-        Of alphabets above 10,000 symbols: number of classes that the automaton reads instead, see Notes.
+        Of alphabets above 1,000 symbols: number of classes that the automaton reads instead, see Notes.
     pruned_ : tuple of int
         Of corpora on disk: how many entries of tables, and how many symbols counted in them, were pruned.
 
     Notes
     -----
-    Above 10,000 symbols an operator per symbol leaves room for a few states only. Then "fast", "convex" and
+    Above 1,000 symbols most are too rare for an operator each. Then "fast", "convex" and
     "auto" learn an automaton over classes of symbols, "convex" and "auto" from a part of the strings, and
     modified Kneser-Ney trigrams are mixed in at rates that held-out strings choose: `model_` is a
     `ClassedAutomaton`.
