@@ -32,7 +32,7 @@ from sigmastar.core.progress import Progress, silent, stage
 from sigmastar.core.views import correlate, directions
 
 LARGE_ALPHABET = 1_000
-"""Alphabets of more symbols are learned by classes, which have more to count than each symbol (decision 47)."""
+"""Alphabets of more symbols are learned by classes, which have more to count than symbols (decision 47)."""
 N_CLASSES, ORDER = 512, 3
 _MOST_PLACED = 1 << 16  # symbols, the most frequent, that are given a place: the rest is one class
 _DIMENSIONS, _SHRINKAGE, _ROUNDS = 100, 20.0, 3
