@@ -125,6 +125,8 @@ FINDINGS = {
         "largest peak, MB": ".0f",
         "efficiency, two processes": "p.2f",
         "efficiency, Dask, two workers": "p.2f",
+        "efficiency, two processes, 1e9 tokens": "p.2f",
+        "efficiency, Dask, two workers, 1e9 tokens": "p.2f",
         "singular vectors of 50,000 x 50,000, s": ".1f",
     },
     "words": {
