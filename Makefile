@@ -71,9 +71,10 @@ KERNEL_TESTS := tests/core/test_clusters.py tests/core/test_integer_counts.py \
 	tests/automata/test_trie.py tests/automata/test_trie_values.py tests/automata/test_restart_filter.py \
 	tests/automata/test_ngram_smoothing.py tests/automata/test_expectations.py tests/taggers/test_kernels.py \
 	tests/transducers/test_alignment.py tests/transducers/test_refined_chain.py tests/trees/test_automaton.py \
-	tests/treebanks/test_kernels.py \
+	tests/treebanks/test_kernels.py tests/treebanks/test_lexicon.py \
 	tests/treebanks/test_latent_chart.py tests/treebanks/test_span_features.py \
 	tests/dependency/test_eisner.py tests/dependency/test_pruning.py tests/dependency/test_inside_outside.py \
+	tests/dependency/test_arcs.py tests/dependency/test_grandparents.py \
 	tests/pcfg/test_parse_forest.py tests/regression/test_kernels.py \
 	tests/grammars/test_span_occurrences.py
 INTERPRETED_TESTS := tests/automata/test_trie.py \

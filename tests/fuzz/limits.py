@@ -16,9 +16,8 @@ from pathlib import Path
 
 CALL = "PYTHONPATH=tests .venv/bin/python -m fuzz"
 SECONDS, PATIENCE, GIGABYTE = 10.0, 12, 1 << 30
-ADDRESS_SPACE = (
-    8 * GIGABYTE
-)  # beyond this a request is refused, so that no input can end the machine's other work
+ADDRESS_SPACE = 8 * GIGABYTE
+"""Beyond this a request is refused, so that no input can end the machine's other work."""
 TOO_SLOW = f"longer than {SECONDS:.0f} s of the processor"
 TOO_SILENT = f"nothing for {PATIENCE * SECONDS:.0f} s"
 TOO_LARGE = "more than a gigabyte"

@@ -50,9 +50,8 @@ Counts = sparse.csr_array
 Weighting = Callable[[Counts], Counts]
 
 CONTEXT_POWER = 0.75
-_MET_TWICE = (
-    2.0  # how often a neighbour is met again, at the least: each is a code of four bytes, then a count
-)
+_MET_TWICE = 2.0
+"""How often a neighbour is met, at the least: each time a code of four bytes, then one count of twelve."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -312,13 +312,13 @@ def _shown(message: str, quiet: bool, estimates: bool) -> Iterator[Say]:
     if quiet or not (estimates or sys.stderr.isatty()):
         yield _reported(silent)
         return
-    from sigmastar.core.time_estimates import Outlook, line_if_long  # most calls are short or go into files
+    from sigmastar.core.time_estimates import Outlook, line_if_long  # which needs NumPy, and this module
 
     outlook = Outlook()
     if not sys.stderr.isatty():
         yield _reported(line_if_long(outlook))
         return
-    from rich.console import Console
+    from rich.console import Console  # most calls are short or go into files: they need not load it
     from rich.progress import BarColumn, SpinnerColumn, TextColumn, TimeElapsedColumn
     from rich.progress import Progress as Bars
 

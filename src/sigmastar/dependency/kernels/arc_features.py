@@ -78,8 +78,9 @@ def put(places: Places, n: int, template: int, a: int, b: int, c: int, d: int, e
 
 
 @part
-def room_for_places(theta: Floats) -> Places:
-    return Places(np.empty(MOST_INDICATORS, np.int64), len(theta) - 1)
+def room_for_places(theta: Floats, n_parts: int) -> Places:
+    """Room for the indicators of so many parts of trees at once."""
+    return Places(np.empty(n_parts * MOST_INDICATORS, np.int64), len(theta) - 1)
 
 
 @kernel
@@ -243,7 +244,7 @@ def multiply_arcs(words: Int64s, starts: Int64s, theta: Floats, weights: Floats,
 
     Arcs that weigh nothing are passed over.
     """
-    places = room_for_places(theta)
+    places = room_for_places(theta, 1)
     for q in range(len(starts) - 1):
         rows = words[starts[q] : starts[q + 1]]
         between, n = _tags_between(rows), len(rows)
@@ -263,7 +264,7 @@ def step(trained: Averaged, places: Places, n: int, slope: float, rate: float, t
 @kernel
 def ascend(trees: Trees, marginals: Floats, at: Int64s, trained: Averaged, rate: float, time: float) -> None:
     """One adaptive gradient step of the log-likelihood: gold arcs up, expected arcs down."""
-    places, starts = room_for_places(trained.theta), trees.starts
+    places, starts = room_for_places(trained.theta, 1), trees.starts
     for q in np.flatnonzero(trees.usable):
         rows, tops = trees.words[starts[q] : starts[q + 1]], trees.heads[starts[q] : starts[q + 1]]
         between, n = _tags_between(rows), len(rows)

@@ -31,7 +31,7 @@ _AT_ONCE = 8  # parts of trees whose places are found before theta is read: memo
 
 @kernel
 def _way_indicators(words: Int64s, h: int, s: int, m: int, places: Places, n: int) -> int:
-    """Places in theta, from the n-th on, of the indicators of coming from sibling s (0: none) to m."""
+    """Places in theta, from the n-th on, of the indicators of sibling s (0: none), then m, under h."""
     side = 1 if m > h else 0
     gap = 2 * distance_bin(abs(m - s)) + side if s > 0 else side
     ht, hu, hw = words[h, 0], words[h, 1], words[h, 2]
@@ -59,7 +59,8 @@ def _way_indicators(words: Int64s, h: int, s: int, m: int, places: Places, n: in
 @kernel
 def weigh_ways(words: Int64s, starts: Int64s, at: Int64s, ways: Int32s, theta: Floats) -> Floats:
     """The weight of each way; those of sentence q are `at[q]:at[q + 1]`."""
-    places, weights, ends = room_for_places(theta), np.empty(len(ways)), np.empty(_AT_ONCE, np.int64)
+    places, ends = room_for_places(theta, _AT_ONCE), np.empty(_AT_ONCE, np.int64)
+    weights = np.empty(len(ways))
     for q in range(len(starts) - 1):
         rows = words[starts[q] : starts[q + 1]]
         for begin in range(at[q], at[q + 1], _AT_ONCE):
@@ -92,7 +93,7 @@ def ascend_ways(
     trees: Trees, at: Int64s, ways: Int32s, expected: Floats, trained: Averaged, rate: float, time: float
 ) -> None:
     """The step of `ascend` for ways, of which `expected` are the marginals."""
-    places, starts = room_for_places(trained.theta), trees.starts
+    places, starts = room_for_places(trained.theta, 1), trees.starts
     for q in np.flatnonzero(trees.usable):
         rows, tops = trees.words[starts[q] : starts[q + 1]], trees.heads[starts[q] : starts[q + 1]]
         siblings = _gold_siblings(tops)
@@ -137,7 +138,7 @@ def _is_stop(h: int, e: int, weight: float) -> bool:
 @kernel
 def weigh_stops(words: Int64s, starts: Int64s, weights: Floats, at: Int64s, theta: Floats) -> Floats:
     """The weights of stops, flat, each sentence as [head, last modifier]; of arcs of no weight 1."""
-    places, stops = room_for_places(theta), np.ones(len(weights))
+    places, stops = room_for_places(theta, 1), np.ones(len(weights))
     for q in range(len(starts) - 1):
         rows = words[starts[q] : starts[q + 1]]
         n = len(rows)
@@ -170,7 +171,7 @@ def ascend_stops(
     trees: Trees, at: Int64s, expected: Floats, trained: Averaged, rate: float, time: float
 ) -> None:
     """The step of `ascend` for stops, of which `expected` are the marginals."""
-    places, starts = room_for_places(trained.theta), trees.starts
+    places, starts = room_for_places(trained.theta, 1), trees.starts
     for q in np.flatnonzero(trees.usable):
         rows = trees.words[starts[q] : starts[q + 1]]
         last, n = _gold_stops(trees.heads[starts[q] : starts[q + 1]]), len(rows)
@@ -210,7 +211,8 @@ def _grand_indicators(words: Int64s, g: int, h: int, m: int, places: Places, n: 
 @kernel
 def weigh_grands(words: Int64s, starts: Int64s, links: Links, theta: Floats) -> Floats:
     """The weight of each grandparent of each arc."""
-    places, weights, ends = room_for_places(theta), np.ones(links.begins[-1]), np.empty(_AT_ONCE, np.int64)
+    places, ends = room_for_places(theta, _AT_ONCE), np.empty(_AT_ONCE, np.int64)
+    weights = np.ones(links.begins[-1])
     for q in range(len(starts) - 1):
         rows = words[starts[q] : starts[q + 1]]
         for m in range(1, len(rows)):
@@ -231,7 +233,7 @@ def ascend_grands(
     trees: Trees, links: Links, expected: Floats, trained: Averaged, rate: float, time: float
 ) -> None:
     """The step of `ascend` for grandparents, of which `expected` are the marginals."""
-    places, starts = room_for_places(trained.theta), trees.starts
+    places, starts = room_for_places(trained.theta, 1), trees.starts
     for q in np.flatnonzero(trees.usable):
         rows, tops = trees.words[starts[q] : starts[q + 1]], trees.heads[starts[q] : starts[q + 1]]
         for m in range(1, len(rows)):
